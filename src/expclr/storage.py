@@ -1,0 +1,92 @@
+"""Folders that are either whole or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from expclr.errors import DataError
+
+__all__ = ["new_folder", "read_json", "write_json", "write_text"]
+
+
+@contextmanager
+def new_folder(path: str | Path) -> Iterator[Path]:
+    """Yield an empty folder beside ``path`` that takes its place when the block ends well.
+
+    Everything written is flushed to disk before the rename, so that a kill at any moment
+    leaves the old folder or the new one, never a half of either.
+    """
+    final = Path(path)
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
+    except OSError as error:
+        raise DataError(f"cannot write {final}: {error.strerror}; choose another folder") from error
+    try:
+        yield aside
+        _flush(aside)
+        _take_place(aside, final)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _take_place(aside: Path, final: Path) -> None:
+    aside.chmod(0o755)
+    if not final.exists():
+        aside.rename(final)
+    else:
+        old = Path(tempfile.mkdtemp(prefix=f".{final.name}-old-", dir=final.parent))
+        final.rename(old / final.name)
+        aside.rename(final)
+        shutil.rmtree(old, ignore_errors=True)
+    _fsync(final.parent)
+
+
+def _flush(folder: Path) -> None:
+    for path in [*folder.rglob("*"), folder]:
+        _fsync(path)
+
+
+def _fsync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file whole: aside, flushed, renamed."""
+    final = Path(path)
+    try:
+        handle, aside = tempfile.mkstemp(prefix=f".{final.name}-", dir=final.parent)
+    except OSError as error:
+        raise DataError(f"cannot write {final}: {error.strerror}; choose another folder") from error
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.chmod(aside, 0o644)
+    os.replace(aside, final)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write ``value`` as readable JSON, whole or not at all."""
+    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """Read JSON; a missing or broken file is a DataError that names it."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DataError(f"{path} is missing: is this the right folder?") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not readable JSON ({error}): write it again") from error
