@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ __all__ = ["new_folder", "read_json", "write_json", "write_text"]
 
 
 @contextmanager
-def new_folder(path: str | Path) -> Iterator[Path]:
+def new_folder(path: str | Path, *, known: Collection[str] = ()) -> Iterator[Path]:
     """Yield an empty folder beside ``path`` that takes its place when the block ends well.
 
     Everything written is flushed to disk before the rename, so that a kill at any moment
-    leaves the old folder or the new one, never a half of either.
+    leaves the old folder or the new one, never a half of either. An old folder is replaced
+    only if all it holds has names that are ``known`` or written anew: a user's own files stay.
     """
-    final = Path(path)
+    final = Path(path).absolute()
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
@@ -31,10 +32,21 @@ def new_folder(path: str | Path) -> Iterator[Path]:
         raise DataError(f"cannot write {final}: {error.strerror}; choose another folder") from error
     try:
         yield aside
+        _refuse_strangers(final, {entry.name for entry in aside.iterdir()} | set(known))
         _flush(aside)
         _take_place(aside, final)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _refuse_strangers(final: Path, known: set[str]) -> None:
+    if final.exists() and not final.is_dir():
+        raise DataError(f"{final} is a file: give a folder")
+    strangers = [p.name for p in final.iterdir() if p.name not in known] if final.exists() else []
+    if strangers:
+        raise DataError(
+            f"{final} holds {strangers[0]!r} and would be replaced: give a new or empty folder"
+        )
 
 
 def _take_place(aside: Path, final: Path) -> None:

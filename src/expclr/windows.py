@@ -15,7 +15,7 @@ from expclr import arrays
 from expclr.errors import DataError
 from expclr.storage import new_folder, read_json, write_json
 
-__all__ = ["Windows", "as_windows", "load_windows"]
+__all__ = ["Windows", "as_windows", "load_windows", "warn_if_transposed"]
 
 FORMAT = 1
 _ARRAYS = ("X", "F", "y", "group", "lengths")
@@ -204,7 +204,7 @@ class Windows:
 
     def save(self, path: str | Path) -> Path:
         """Write a folder of .npy files and meta.json that ``load`` memory-maps."""
-        with new_folder(path) as folder:
+        with new_folder(path, known=[f"{field}.npy" for field in _ARRAYS]) as folder:
             for field in _ARRAYS:
                 if (array := getattr(self, field)) is not None:
                     np.save(folder / f"{field}.npy", array, allow_pickle=False)
@@ -284,7 +284,7 @@ def as_windows(X: Any, **known: Any) -> Windows:
         X, lengths = arrays.pad(X)
         known.setdefault("lengths", lengths)
     windows = Windows(X, **known)
-    _warn_if_transposed(windows)
+    warn_if_transposed(windows)
     return windows
 
 
@@ -307,7 +307,8 @@ def _load_array(path: Path, *, mmap: bool) -> NDArray[Any]:
         ) from error
 
 
-def _warn_if_transposed(windows: Windows) -> None:
+def warn_if_transposed(windows: Windows) -> None:
+    """Say that X looks transposed when it has more channels than timepoints."""
     _, c, t = windows.X.shape
     if c > t:
         warnings.warn(

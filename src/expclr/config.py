@@ -1,0 +1,94 @@
+"""The settings of a training run: one flat table, a YAML file, and a hash that names the run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from expclr.errors import ConfigError, suggest
+from expclr.storage import write_text
+
+__all__ = ["TrainConfig", "read_config", "run_id", "write_config"]
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of a training run, the same as those of ``RepresentationLearner``.
+
+    Args:
+        method: What is minimised; see expclr.methods.METHODS.
+        method_params: Settings of the method, for example {"tau": 0.5}.
+        encoder: The network; see expclr.encoders.ENCODERS.
+        encoder_params: Settings of the network, for example {"width": 32}.
+        embedding_dim: Size of an embedding.
+        batch_size: Windows in a training step.
+        lr: Learning rate of Adam.
+        lr_decay: Factor on the learning rate after each epoch.
+        max_epochs: Passes over the training windows; the last one counts.
+        finetune_method: What is minimised on few labels; by default what belongs to the method.
+        finetune_lr: Learning rate when fine-tuning.
+        finetune_epochs: Passes over the labelled windows when fine-tuning.
+        input_scaling: "standard" (each channel by its training mean and deviation) or "none".
+        feature_space: "standard" (each feature by its training mean and deviation) or "raw" (the
+            distances of the paper).
+        validation_fraction: Part of the groups held out to record a validation loss.
+        random_state: Seed of everything random.
+        device: "auto", "cpu", "cuda", "cuda:1", "mps".
+    """
+
+    method: str = "expclr"
+    method_params: dict[str, Any] = field(default_factory=dict)
+    encoder: str = "tcn"
+    encoder_params: dict[str, Any] = field(default_factory=dict)
+    embedding_dim: int = 100
+    batch_size: int = 64
+    lr: float = 3e-3
+    lr_decay: float = 0.99
+    max_epochs: int = 40
+    finetune_method: str | None = None
+    finetune_lr: float = 1e-3
+    finetune_epochs: int = 40
+    input_scaling: str = "standard"
+    feature_space: Any = "standard"
+    validation_fraction: float = 0.0
+    random_state: int = 0
+    device: str = "auto"
+
+
+def write_config(path: str | Path, config: TrainConfig) -> None:
+    """Write the settings as YAML."""
+    import yaml
+
+    write_text(path, yaml.safe_dump(asdict(config), sort_keys=False))
+
+
+def read_config(path: str | Path) -> TrainConfig:
+    """Read settings written by ``write_config`` or by hand; what is left out keeps its default."""
+    import yaml
+
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
+    except FileNotFoundError as error:
+        raise ConfigError(f"no file {path}: check the name") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not readable YAML: {error}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path} holds a {type(values).__name__}: 'name: value' lines are wanted")
+    known = [f.name for f in fields(TrainConfig)]
+    for name in values:
+        if name not in known:
+            raise ConfigError(f"{path}: no setting named {name!r}: {suggest(str(name), known)}")
+    return TrainConfig(**values)
+
+
+def run_id(config: TrainConfig, *others: str) -> str:
+    """Twelve characters that name a configuration (and the data or split it was run on).
+
+    >>> run_id(TrainConfig()) == run_id(TrainConfig()) != run_id(TrainConfig(lr=1e-3))
+    True
+    """
+    text = json.dumps([asdict(config), *others], sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

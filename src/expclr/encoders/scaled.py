@@ -1,0 +1,69 @@
+"""An encoder that brings its own scaling of the input along."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from expclr.errors import ConfigError
+from expclr.windows import Windows
+
+__all__ = ["ScaledEncoder"]
+
+_ROWS = 1024  # windows looked at in one go
+
+
+class ScaledEncoder(nn.Module):
+    """Subtract each channel's mean, divide by its standard deviation, then encode.
+
+    The two are part of the weights, so that they are saved and moved with the encoder.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, encoder: nn.Module, in_channels: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.register_buffer("mean", torch.zeros(in_channels, 1))
+        self.register_buffer("std", torch.ones(in_channels, 1))
+
+    def fit(self, windows: Windows, scaling: Literal["standard", "none"]) -> None:
+        """Measure mean and standard deviation of each channel over the real timepoints."""
+        if scaling == "none":
+            return
+        if scaling != "standard":
+            raise ConfigError(f"input_scaling is {scaling!r}: give 'standard' or 'none'")
+        mean, std = channel_statistics(windows)
+        self.mean.copy_(torch.from_numpy(mean)[:, None])
+        self.std.copy_(torch.from_numpy(np.where(std > 0, std, 1))[:, None])
+
+    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        return self.encoder((x - self.mean) / self.std, lengths)
+
+
+def channel_statistics(windows: Windows) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each channel, two passes in bounded memory."""
+    mean = _channel_means(windows, 0.0)
+    centre = mean.astype(np.float32)[:, None]
+    spread = np.sqrt(_channel_means(windows, centre, power=2))
+    # A constant channel has a spread of rounding errors: it is no spread.
+    return mean, np.where(spread > 1e-6 * np.abs(mean), spread, 0)
+
+
+def _channel_means(windows: Windows, centre: float | np.ndarray, *, power: int = 1) -> np.ndarray:
+    total, count = np.zeros(windows.X.shape[1]), 0
+    for start in range(0, len(windows), _ROWS):
+        x = windows.X[start : start + _ROWS] - centre
+        if windows.lengths is None:
+            total += (x**power).sum((0, 2), dtype=np.float64)
+            count += len(x) * x.shape[2]
+        else:
+            lengths = windows.lengths[start : start + _ROWS]
+            real = np.arange(x.shape[2]) < lengths[:, None]
+            total += (x**power * real[:, None]).sum((0, 2), dtype=np.float64)
+            count += int(lengths.sum())
+    return total / count

@@ -1,0 +1,137 @@
+"""What a user hands to an estimator, read once: windows, expert features, labels."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import validate_data
+
+from expclr.arrays import pad
+from expclr.errors import DataError
+from expclr.windows import Windows, warn_if_transposed
+
+__all__ = ["Given", "read_labels", "read_training_data", "read_windows"]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Windows, with features as they were given and labels as codes into ``classes``."""
+
+    windows: Windows
+    features: Any = None  # (n, d) array or DataFrame
+    codes: NDArray[np.int64] | None = None  # (n,), -1 where unlabelled
+    classes: NDArray[Any] | None = None
+
+
+def read_training_data(estimator: BaseEstimator, X: Any, y: Any) -> Given:
+    """Read ``fit``'s arguments; a two-dimensional y is features, a one-dimensional one is either.
+
+    One-dimensional y holds labels, unless it holds real numbers: then it is a single feature.
+    """
+    windows = read_windows(estimator, X, reset=True).check_finite()
+    if len(windows) < 2:
+        raise DataError(
+            f"X holds n_samples={len(windows)}, 1 sample: at least 2 windows are wanted"
+        )
+    if y is None:
+        labels = (None, None) if windows.y is None else read_labels(windows.y, windows)
+        return Given(windows, windows.F, *labels)
+    _same_length(windows, y)
+    if np.ndim(y) == 2 or hasattr(y, "columns") or _is_measurement(y):
+        features = y if hasattr(y, "columns") else np.asarray(y).reshape(len(windows), -1)
+        return Given(windows, features)
+    return Given(windows, None, *read_labels(y, windows))
+
+
+def read_windows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Windows:
+    """X as Windows, checked against what the estimator was fitted on unless ``reset``."""
+    if isinstance(X, Windows):
+        _remember(estimator, X.X, reset=reset)
+        return X
+    lengths = None
+    if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
+        X, lengths = pad(X)
+    array = _remember(estimator, X, reset=reset)
+    windows = Windows(array, lengths=lengths)
+    if reset:
+        warn_if_transposed(windows)
+    return windows
+
+
+def _remember(estimator: BaseEstimator, X: Any, *, reset: bool) -> NDArray[Any]:
+    """scikit-learn's own checks: numbers, dimensions, the same columns or channels as before."""
+    try:
+        return validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=("float32", "float64"),
+            ensure_all_finite=False,
+            ensure_2d=np.ndim(X) < 3,
+            allow_nd=True,
+        )
+    except ValueError as error:
+        raise DataError(str(error)) from error
+
+
+def read_labels(y: Any, windows: Windows) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Labels of any kind as codes and the classes they stand for; -1, None, NaN are unlabelled."""
+    _same_length(windows, y)
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise DataError(f"y has shape {values.shape}: one label for each window is wanted")
+    known = np.array([not _is_unknown(v) for v in values.tolist()], dtype=bool)
+    classes, found = np.unique(_plain(values[known]), return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(
+            f"y holds {len(classes)} class(es) {classes.tolist()}, where -1, None and NaN mean "
+            "unlabelled: at least 2 classes are wanted"
+        )
+    codes = np.full(len(values), -1)
+    codes[known] = found
+    return codes, classes
+
+
+def _is_unknown(value: Any) -> bool:
+    return value is None or value != value or (not isinstance(value, bool | str) and value == -1)
+
+
+def _plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Objects as what they hold: numbers or strings."""
+    return np.array(values.tolist()) if values.dtype == object else values
+
+
+def _is_measurement(y: Any) -> bool:
+    values = np.asarray(y)
+    if values.dtype.kind != "f":
+        return False
+    present = values[np.isfinite(values)]
+    return len(present) > 0 and str(type_of_target(present)).startswith("continuous")
+
+
+def _same_length(windows: Windows, y: Any) -> None:
+    if np.ndim(y) == 0 or len(y) != len(windows):
+        rows = "a single value" if np.ndim(y) == 0 else f"{len(y)} rows"
+        raise DataError(
+            f"X holds {len(windows)} windows and the second argument {rows}: give one row a window"
+        )
+
+
+def warn_of_empty_rows(features: NDArray[np.float32]) -> None:
+    """Say once how many windows have no expert feature at all."""
+    empty = int(np.isnan(features).all(axis=1).sum())
+    if empty:
+        warnings.warn(
+            f"{empty} of {len(features)} windows have no expert feature: they have no weight "
+            "in the comparison of pairs",
+            UserWarning,
+            stacklevel=4,
+        )
