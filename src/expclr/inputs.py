@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
@@ -29,7 +28,7 @@ class Given:
     classes: NDArray[Any] | None = None
 
 
-def read_training_data(estimator: BaseEstimator, X: Any, y: Any) -> Given:
+def read_training_data(estimator: Any, X: Any, y: Any) -> Given:
     """Read ``fit``'s arguments; a two-dimensional y is features, a one-dimensional one is either.
 
     One-dimensional y holds labels, unless it holds real numbers: then it is a single feature.
@@ -42,30 +41,46 @@ def read_training_data(estimator: BaseEstimator, X: Any, y: Any) -> Given:
     if y is None:
         labels = (None, None) if windows.y is None else read_labels(windows.y, windows)
         return Given(windows, windows.F, *labels)
-    _same_length(windows, y)
-    if np.ndim(y) == 2 or hasattr(y, "columns") or _is_measurement(y):
-        features = y if hasattr(y, "columns") else np.asarray(y).reshape(len(windows), -1)
-        return Given(windows, features)
-    return Given(windows, None, *read_labels(y, windows))
+    values = y if hasattr(y, "columns") else np.asarray(y)
+    _same_length(windows, values)
+    if values.ndim == 1 and _is_measurement(values):
+        return Given(windows, values[:, None])
+    if values.ndim == 2:
+        return Given(windows, values)
+    return Given(windows, None, *read_labels(values, windows))
 
 
-def read_windows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Windows:
+def read_windows(estimator: Any, X: Any, *, reset: bool) -> Windows:
     """X as Windows, checked against what the estimator was fitted on unless ``reset``."""
-    if isinstance(X, Windows):
-        _remember(estimator, X.X, reset=reset)
-        return X
-    lengths = None
     if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
         X, lengths = pad(X)
-    array = _remember(estimator, X, reset=reset)
-    windows = Windows(array, lengths=lengths)
+    else:
+        lengths = None
+    flat = not isinstance(X, Windows) and _dimensions(X) < 3
+    same_columns = flat and (reset or estimator.flat_)
+    windows = X
+    if not isinstance(X, Windows):
+        array = _checked(estimator, X, reset=reset, same_columns=same_columns)
+        windows = Windows(array, lengths=lengths)
     if reset:
-        warn_if_transposed(windows)
+        _remember(estimator, windows, flat=flat)
+    elif windows.X.shape[1] != estimator.channels_:
+        raise DataError(
+            f"X has {windows.X.shape[1]} channels, but {type(estimator).__name__} is expecting "
+            f"{estimator.channels_}: give the channels it was fitted on"
+        )
     return windows
 
 
-def _remember(estimator: BaseEstimator, X: Any, *, reset: bool) -> NDArray[Any]:
-    """scikit-learn's own checks: numbers, dimensions, the same columns or channels as before."""
+def _dimensions(X: Any) -> int:
+    try:
+        return int(X.ndim) if hasattr(X, "ndim") else np.asarray(X).ndim
+    except ValueError as error:
+        raise DataError(f"X is ragged ({error}): give a list of (c, t_i) arrays") from error
+
+
+def _checked(estimator: Any, X: Any, *, reset: bool, same_columns: bool) -> NDArray[Any]:
+    """scikit-learn's own checks: numbers, dimensions, the same columns as before."""
     try:
         return validate_data(
             estimator,
@@ -73,17 +88,24 @@ def _remember(estimator: BaseEstimator, X: Any, *, reset: bool) -> NDArray[Any]:
             reset=reset,
             dtype=("float32", "float64"),
             ensure_all_finite=False,
-            ensure_2d=np.ndim(X) < 3,
+            ensure_2d=same_columns,
             allow_nd=True,
         )
     except ValueError as error:
         raise DataError(str(error)) from error
 
 
+def _remember(estimator: Any, windows: Windows, *, flat: bool) -> None:
+    _, estimator.channels_, estimator.length_ = windows.X.shape
+    estimator.flat_ = flat  # (n, t) without a channel axis: scikit-learn's columns are timepoints
+    estimator.n_features_in_ = estimator.length_ if flat else estimator.channels_
+    warn_if_transposed(windows)
+
+
 def read_labels(y: Any, windows: Windows) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Labels of any kind as codes and the classes they stand for; -1, None, NaN are unlabelled."""
-    _same_length(windows, y)
     values = np.asarray(y)
+    _same_length(windows, values)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -109,8 +131,7 @@ def _plain(values: NDArray[Any]) -> NDArray[Any]:
     return np.array(values.tolist()) if values.dtype == object else values
 
 
-def _is_measurement(y: Any) -> bool:
-    values = np.asarray(y)
+def _is_measurement(values: NDArray[Any]) -> bool:
     if values.dtype.kind != "f":
         return False
     present = values[np.isfinite(values)]
@@ -118,8 +139,8 @@ def _is_measurement(y: Any) -> bool:
 
 
 def _same_length(windows: Windows, y: Any) -> None:
-    if np.ndim(y) == 0 or len(y) != len(windows):
-        rows = "a single value" if np.ndim(y) == 0 else f"{len(y)} rows"
+    if y.ndim == 0 or len(y) != len(windows):
+        rows = "a single value" if y.ndim == 0 else f"{len(y)} rows"
         raise DataError(
             f"X holds {len(windows)} windows and the second argument {rows}: give one row a window"
         )

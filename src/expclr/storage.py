@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from typing import Any
 
 from expclr.errors import DataError
 
-__all__ = ["new_folder", "read_json", "write_json", "write_text"]
+__all__ = ["new_folder", "read_json", "write_bytes", "write_json", "write_text"]
 
 
 @contextmanager
@@ -50,15 +51,23 @@ def _refuse_strangers(final: Path, known: set[str]) -> None:
 
 
 def _take_place(aside: Path, final: Path) -> None:
+    """Rename ``aside`` to ``final``; what was there ends up in ``aside``, to be deleted."""
     aside.chmod(0o755)
     if not final.exists():
         aside.rename(final)
-    else:
+    elif not _exchange(aside, final):
         old = Path(tempfile.mkdtemp(prefix=f".{final.name}-old-", dir=final.parent))
-        final.rename(old / final.name)
+        final.rename(old / final.name)  # a kill between these two lines leaves only this copy
         aside.rename(final)
         shutil.rmtree(old, ignore_errors=True)
     _fsync(final.parent)
+
+
+def _exchange(a: Path, b: Path) -> bool:
+    """Swap two folders in one step, where the system can (Linux)."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
+    here, swap = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return rename is not None and rename(here, bytes(a), here, bytes(b), swap) == 0
 
 
 def _flush(folder: Path) -> None:
@@ -75,14 +84,19 @@ def _fsync(path: Path) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
+    """Write a text file whole: aside, flushed, renamed."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a file whole: aside, flushed, renamed."""
     final = Path(path)
     try:
         handle, aside = tempfile.mkstemp(prefix=f".{final.name}-", dir=final.parent)
     except OSError as error:
         raise DataError(f"cannot write {final}: {error.strerror}; choose another folder") from error
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     os.chmod(aside, 0o644)

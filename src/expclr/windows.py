@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -148,6 +149,18 @@ class Windows:
             )
         return self
 
+    def fingerprint(self) -> str:
+        """Twelve characters that tell these windows from others, by size and by content.
+
+        All of F, y, group and lengths counts, and of X the 64 windows that share it out evenly.
+        """
+        digest = hashlib.sha256(repr(self.X.shape).encode())
+        digest.update(self.X[np.linspace(0, len(self) - 1, 64).astype(int)].tobytes())
+        for field in _ARRAYS[1:]:
+            if (array := getattr(self, field)) is not None:
+                digest.update(field.encode() + array.tobytes())
+        return digest.hexdigest()[:12]
+
     def subset(self, index: slice | ArrayLike) -> Self:
         """The windows at ``index``: a slice (no copy), a mask or positions."""
         at: Any = index if isinstance(index, slice) else np.asarray(index)
@@ -237,7 +250,7 @@ class Windows:
     def from_npz(cls, path: str | Path) -> Windows:
         """Read an .npz with the keys X and, as far as known, F, y, group, lengths, sfreq, names."""
         try:
-            with np.load(path, allow_pickle=False) as data:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
                 known = {f.name for f in fields(cls)}
                 values = {key: data[key] for key in data.files if key in known}
         except FileNotFoundError as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -31,7 +29,7 @@ class ScaledEncoder(nn.Module):
         self.register_buffer("mean", torch.zeros(in_channels, 1))
         self.register_buffer("std", torch.ones(in_channels, 1))
 
-    def fit(self, windows: Windows, scaling: Literal["standard", "none"]) -> None:
+    def fit(self, windows: Windows, scaling: str) -> None:
         """Measure mean and standard deviation of each channel over the real timepoints."""
         if scaling == "none":
             return

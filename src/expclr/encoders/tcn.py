@@ -7,7 +7,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.parametrizations import weight_norm
 
 from expclr.encoders.masks import MaskedBatchNorm, pool, real_steps
 from expclr.errors import ConfigError
@@ -63,7 +62,7 @@ class TCN(nn.Module):
         kernel: int = 3,
         blocks: int = 8,
         strides: tuple[int, ...] | None = None,
-        dropout: float = 0.2,
+        dropout: float = 0.1,
         dropout_kind: Dropout = "channel",
         norm: Norm = "weight",
         pooling: tuple[str, ...] = ("mean", "max"),
@@ -138,15 +137,32 @@ class _Convolution(nn.Module):
     ) -> None:
         super().__init__()
         reach = dilation * (kernel - 1) // 2
-        convolution = nn.Conv1d(
+        kind = WeightNormConvolution if norm == "weight" else nn.Conv1d
+        self.convolution = kind(
             inside, outside, kernel, stride=stride, padding=reach, dilation=dilation
         )
-        self.convolution = weight_norm(convolution) if norm == "weight" else convolution
         self.norm = MaskedBatchNorm(outside) if norm == "batch" else None
 
     def forward(self, x: Tensor, before: Tensor | None, after: Tensor | None) -> Tensor:
         y = self.convolution(x if before is None else x * before)
         return y if self.norm is None else self.norm(y, after)
+
+
+class WeightNormConvolution(nn.Conv1d):
+    """A convolution whose filters are a direction times a gain (Salimans and Kingma, 2016).
+
+    ``torch.nn.utils.parametrizations.weight_norm`` does the same, but cannot be pickled.
+    """
+
+    def __init__(self, *sizes: int, **settings: int) -> None:
+        super().__init__(*sizes, **settings)
+        self.gain = nn.Parameter(self._norms().detach())
+
+    def _norms(self) -> Tensor:
+        return torch.linalg.vector_norm(self.weight, dim=(1, 2), keepdim=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._conv_forward(x, self.gain * self.weight / self._norms(), self.bias)
 
 
 def _strides(

@@ -1,0 +1,466 @@
+"""The scikit-learn front door: fit on expert features, fine-tune on few labels, transform."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from expclr import model_folder
+from expclr.checkpoint import Checkpoint
+from expclr.config import TrainConfig
+from expclr.encoders import ENCODERS
+from expclr.encoders.scaled import ScaledEncoder
+from expclr.engine import resolve_device, seeded
+from expclr.errors import ConfigError, DataError
+from expclr.evaluation.probes import LinearHead, fit_linear_head
+from expclr.features.space import FeatureSpace
+from expclr.inputs import Given, read_labels, read_training_data, read_windows, warn_of_empty_rows
+from expclr.methods import METHODS
+from expclr.methods.base import Method, one_hot
+from expclr.train import Examples, Schedule, embed, train
+from expclr.windows import Windows
+
+__all__ = ["ExpCLR", "RepresentationLearner"]
+
+
+def _has_head(estimator: RepresentationLearner) -> bool:
+    if not hasattr(estimator, "head_"):
+        raise AttributeError("no classes are known yet: call finetune(X, y), or fit(X, y), first")
+    return True
+
+
+class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Learn an encoder of sensor windows by any method in ``expclr.methods.METHODS``.
+
+    Parameters
+    ----------
+    method : str
+        What is minimised, by name, or ``"my_module:MyMethod"``.
+    method_params : dict, optional
+        Settings of the method.
+    encoder : str
+        The network, by name (``expclr.encoders.ENCODERS``), or ``"my_module:MyNetwork"``.
+    encoder_params : dict, optional
+        Settings of the network.
+    embedding_dim : int
+    batch_size, lr, lr_decay, max_epochs
+        Of Adam, with the learning rate multiplied by ``lr_decay`` after each epoch. The last
+        epoch is kept.
+    finetune_method : str, optional
+        What is minimised on few labels; default what belongs to the method.
+    finetune_lr, finetune_epochs
+    input_scaling : "standard" or "none"
+        Each channel by its mean and standard deviation over the training windows.
+    feature_space : "standard", "raw" or a FeatureSpace
+        How expert features are made comparable; "raw" takes their distances as they are, as the
+        paper does.
+    validation_fraction : float
+        Part of the groups (of the windows, without groups) held out to record a loss on.
+    random_state : int or None
+    device : str
+        "auto", "cpu", "cuda", "cuda:1" or "mps".
+
+    Attributes
+    ----------
+    history_ : list of dict
+        One record for each epoch: loss, learning rate, seconds, windows per second.
+    finetune_history_ : list of dict
+    encoder_ : torch.nn.Module
+    feature_space_ : FeatureSpace
+        Only after training on features.
+    classes_ : array
+        Only after training on labels.
+    n_features_in_ : int
+        Columns of a two-dimensional X, channels of a three-dimensional one.
+    feature_names_in_ : array
+        Column names, when X was a DataFrame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from expclr import RepresentationLearner
+    >>> X, F = np.random.default_rng(0).normal(size=(8, 2, 32)), np.arange(16.0).reshape(8, 2)
+    >>> learner = RepresentationLearner(method="quadratic", max_epochs=1)
+    >>> learner.fit(X, F).transform(X).shape
+    (8, 100)
+    """
+
+    history_: list[dict[str, Any]]
+    finetune_history_: list[dict[str, Any]]
+    encoder_: ScaledEncoder
+    feature_space_: FeatureSpace
+    classes_: NDArray[Any]
+    head_: LinearHead
+    channels_: int
+    length_: int
+    flat_: bool
+    n_features_in_: int
+
+    def __init__(
+        self,
+        method: str = "expclr",
+        *,
+        method_params: dict[str, Any] | None = None,
+        encoder: str = "tcn",
+        encoder_params: dict[str, Any] | None = None,
+        embedding_dim: int = 100,
+        batch_size: int = 64,
+        lr: float = 3e-3,
+        lr_decay: float = 0.99,
+        max_epochs: int = 40,
+        finetune_method: str | None = None,
+        finetune_lr: float = 1e-3,
+        finetune_epochs: int = 40,
+        input_scaling: str = "standard",
+        feature_space: str | FeatureSpace = "standard",
+        validation_fraction: float = 0.0,
+        random_state: int | None = 0,
+        device: str = "auto",
+    ) -> None:
+        self.method = method
+        self.method_params = method_params
+        self.encoder = encoder
+        self.encoder_params = encoder_params
+        self.embedding_dim = embedding_dim
+        self.batch_size = batch_size
+        self.lr = lr
+        self.lr_decay = lr_decay
+        self.max_epochs = max_epochs
+        self.finetune_method = finetune_method
+        self.finetune_lr = finetune_lr
+        self.finetune_epochs = finetune_epochs
+        self.input_scaling = input_scaling
+        self.feature_space = feature_space
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.device = device
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Train the encoder.
+
+        Parameters
+        ----------
+        X : array (n, c, t) or (n, t), list of arrays (c, t_i), or Windows
+        y : array (n, d) or DataFrame, or array (n,)
+            Expert features, NaN where missing; or labels (the paper's supervised mode), where
+            -1, None and NaN mean unlabelled. Windows bring their own.
+        """
+        return self.fit_given(read_training_data(self, X, y))
+
+    def fit_given(self, given: Given, *, checkpoint: Checkpoint | None = None) -> Self:
+        """Train on data already read, going on from a checkpoint when there is one."""
+        method = self._build(METHODS[self._method()[0]], self._method()[1])
+        labels, features = self._targets(method, given)
+        self._forget()
+        self._start_encoder(given.windows, method)
+        self.history_ = self._train(
+            method, given, features, labels, self._schedule(), checkpoint=checkpoint
+        )
+        if labels is not None:
+            self._fit_head(given)
+        return self
+
+    def finetune(self, X: Any, y: Any = None) -> Self:
+        """Go on training the fitted encoder on labels, then fit a linear classifier on top.
+
+        Parameters
+        ----------
+        X : as in ``fit``
+        y : array (n,)
+            Labels; windows with -1, None or NaN are left out.
+        """
+        check_is_fitted(self, "encoder_")
+        windows = read_windows(self, X, reset=False)
+        if y is None and windows.y is None:
+            raise DataError("finetune requires y to be passed, but the target y is None")
+        codes, classes = read_labels(windows.y if y is None else y, windows)
+        kept = np.flatnonzero(codes >= 0)
+        given = Given(windows.subset(kept).check_finite(), None, codes[kept], classes)
+        method = self._build(*self._finetune_method())
+        labels, features = self._targets(method, given)
+        schedule = self._schedule(finetune=True)
+        self.finetune_history_ = self._train(method, given, features, labels, schedule)
+        self._fit_head(given)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Embeddings of windows, (n, e)."""
+        check_is_fitted(self, "encoder_")
+        return self._embed(read_windows(self, X, reset=False).check_finite())
+
+    @available_if(_has_head)
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each window."""
+        return self.classes_[self.head_.predict(self.transform(X))]
+
+    @available_if(_has_head)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class, (n, classes), in the order of ``classes_``."""
+        return self.head_.predict_proba(self.transform(X))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fitted model into a folder of safetensors, JSON and YAML."""
+        check_is_fitted(self, "encoder_")
+        return model_folder.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
+        """Read a folder written by ``save``. Nothing in the folder is run as code."""
+        return model_folder.load(cls, path, device=device)
+
+    @property
+    def config(self) -> TrainConfig:
+        """The settings as one flat table."""
+        method, method_params = self._method()
+        others = {k: v for k, v in vars(self).items() if k in TrainConfig.__dataclass_fields__}
+        others |= {"method": method, "method_params": method_params}
+        return TrainConfig(**others | {"encoder_params": dict(self.encoder_params or {})})
+
+    @classmethod
+    def from_config(cls, config: TrainConfig) -> Self:
+        """The estimator of a table of settings."""
+        return cls(**vars(config))
+
+    def _method(self) -> tuple[str, dict[str, Any]]:
+        return self.method, dict(self.method_params or {})
+
+    def _finetune_method(self) -> tuple[type[Method], dict[str, Any]]:
+        """The method's own choice for labels, with its settings when it is the method itself."""
+        name, params = self._method()
+        chosen = self.finetune_method or METHODS[name].finetune
+        # A reference distance that was measured on features says nothing of labels.
+        return METHODS[chosen], {
+            k: v for k, v in params.items() if chosen == name and k not in ("reference", "sigma")
+        }
+
+    def _build(self, kind: type[Any], params: dict[str, Any], *args: Any) -> Any:
+        try:
+            with seeded(self._seed()):
+                return kind(*args, **params)
+        except TypeError as error:
+            raise ConfigError(f"{kind.__name__}: {error}; its settings are in its help") from error
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return secrets.randbits(31)
+        return int(self.random_state)
+
+    def _targets(
+        self, method: Method, given: Given
+    ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        """(labels, features) as the method wants them, labels as one-hot features if need be."""
+        if method.target == "none":
+            return None, None
+        if method.target == "features" and given.features is not None:
+            return None, self._fit_feature_space(given.features)
+        if given.codes is None or given.classes is None:
+            raise DataError(
+                f"{type(method).__name__} requires y to be passed, but the target y is None: "
+                f"give {'expert features F or labels y' if method.target == 'features' else 'y'}"
+            )
+        labels = torch.from_numpy(given.codes)
+        wants_features = method.target == "features"
+        return labels, one_hot(labels, len(given.classes)) if wants_features else None
+
+    def _fit_feature_space(self, features: Any) -> torch.Tensor:
+        space = _feature_space(self.feature_space)
+        values = np.asarray(space.fit_transform(features), dtype=np.float32)
+        warn_of_empty_rows(values)
+        self.feature_space_ = space
+        return torch.from_numpy(values)
+
+    def _forget(self) -> None:
+        for name in ("head_", "classes_", "finetune_history_"):
+            self.__dict__.pop(name, None)
+
+    def _start_encoder(self, windows: Windows, method: Method) -> None:
+        _, channels, t = windows.X.shape
+        params = dict(self.encoder_params or {})
+        kind = ENCODERS[self.encoder]
+        network = self._build(kind, {"length": t} | params, channels, self.embedding_dim)
+        self.encoder_ = ScaledEncoder(network, channels)
+        self.encoder_.fit(windows, self.input_scaling)
+        self._n_features_out = self.embedding_dim
+
+    def _schedule(self, *, finetune: bool = False) -> Schedule:
+        return Schedule(
+            max_epochs=self.finetune_epochs if finetune else self.max_epochs,
+            lr=self.finetune_lr if finetune else self.lr,
+            lr_decay=self.lr_decay,
+            batch_size=self.batch_size,
+            random_state=self._seed(),
+        )
+
+    def _train(
+        self,
+        method: Method,
+        given: Given,
+        features: torch.Tensor | None,
+        labels: torch.Tensor | None,
+        schedule: Schedule,
+        *,
+        checkpoint: Checkpoint | None = None,
+    ) -> list[dict[str, Any]]:
+        windows = given.windows
+        lengths = None if windows.lengths is None else torch.from_numpy(windows.lengths)
+        examples = Examples(windows.X, lengths, features, labels)
+        with seeded(schedule.random_state):
+            method.prepare(features if method.target == "features" else labels, self.embedding_dim)
+        validation = None
+        if self.validation_fraction and self.finetune_epochs:
+            held = torch.from_numpy(_held_out(windows, self.validation_fraction, self._seed()))
+            validation = examples.subset(held.nonzero()[:, 0])
+            examples = examples.subset((~held).nonzero()[:, 0])
+        return train(
+            self.encoder_,
+            method,
+            examples,
+            schedule,
+            device=resolve_device(self.device),
+            validation=validation,
+            checkpoint=checkpoint,
+            name=type(method).__name__,
+        )
+
+    def _embed(self, windows: Windows) -> NDArray[np.float32]:
+        device = resolve_device(self.device)
+        return embed(self.encoder_, windows.X, windows.lengths, device=device)
+
+    def _fit_head(self, given: Given) -> None:
+        assert given.codes is not None
+        assert given.classes is not None
+        known = given.codes >= 0
+        Z = self._embed(given.windows.subset(np.flatnonzero(known)))
+        self.head_ = fit_linear_head(Z, given.codes[known])
+        self.classes_ = given.classes
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+class ExpCLR(RepresentationLearner):
+    """The paper's method: embeddings whose distances follow the distances of expert features.
+
+    Parameters
+    ----------
+    tau : float
+        Temperature of the hard-negative mining: small looks at the worst pairs, large at all.
+    delta : float
+        Distance wanted between the least similar pair.
+    similarity : "squared" (Eq. 8), "linear" (Eq. 4) or "gaussian"
+    reference : "batch", "dataset", "q0.99" or a number
+        The feature distance at which similarity ends.
+    sigma : float or "median"
+        Of the gaussian similarity.
+    normalize : True, False or "detach"
+        Measure embedding distances in units of their row's mean.
+    encoder, embedding_dim, batch_size, lr, max_epochs, ...
+        See :class:`RepresentationLearner`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from expclr import ExpCLR
+    >>> rng = np.random.default_rng(0)
+    >>> X, F, y = rng.normal(size=(12, 2, 32)), rng.normal(size=(12, 3)), ["calm", "shaky"] * 6
+    >>> est = ExpCLR(max_epochs=1, finetune_epochs=1).fit(X, F)
+    >>> Z = est.transform(X)  # no labels were needed
+    >>> est.finetune(X, y).predict(X).shape
+    (12,)
+    """
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        delta: float = 1.0,
+        *,
+        similarity: str = "squared",
+        reference: str | float = "batch",
+        sigma: float | Literal["median"] = 1.0,
+        normalize: bool | Literal["detach"] = True,
+        encoder: str = "tcn",
+        encoder_params: dict[str, Any] | None = None,
+        embedding_dim: int = 100,
+        batch_size: int = 64,
+        lr: float = 3e-3,
+        lr_decay: float = 0.99,
+        max_epochs: int = 40,
+        finetune_method: str | None = None,
+        finetune_lr: float = 1e-3,
+        finetune_epochs: int = 40,
+        input_scaling: str = "standard",
+        feature_space: str | FeatureSpace = "standard",
+        validation_fraction: float = 0.0,
+        random_state: int | None = 0,
+        device: str = "auto",
+    ) -> None:
+        super().__init__(
+            encoder=encoder,
+            encoder_params=encoder_params,
+            embedding_dim=embedding_dim,
+            batch_size=batch_size,
+            lr=lr,
+            lr_decay=lr_decay,
+            max_epochs=max_epochs,
+            finetune_method=finetune_method,
+            finetune_lr=finetune_lr,
+            finetune_epochs=finetune_epochs,
+            input_scaling=input_scaling,
+            feature_space=feature_space,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+            device=device,
+        )
+        self.tau = tau
+        self.delta = delta
+        self.similarity = similarity
+        self.reference = reference
+        self.sigma = sigma
+        self.normalize = normalize
+
+    _OWN = ("tau", "delta", "similarity", "reference", "sigma", "normalize")
+
+    def _method(self) -> tuple[str, dict[str, Any]]:
+        return "expclr", {name: getattr(self, name) for name in self._OWN}
+
+    @classmethod
+    def from_config(cls, config: TrainConfig) -> Self:
+        """The estimator of a table of settings whose method is "expclr"."""
+        if config.method != "expclr":
+            raise ConfigError(
+                f"these settings are of method {config.method!r}: use RepresentationLearner"
+            )
+        others = {k: v for k, v in vars(config).items() if k not in ("method", "method_params")}
+        return cls(**config.method_params, **others)
+
+
+def _feature_space(given: str | FeatureSpace) -> FeatureSpace:
+    from sklearn.base import clone
+
+    if isinstance(given, FeatureSpace):
+        return clone(given)
+    if given in ("standard", "raw"):
+        return FeatureSpace(numeric="standard" if given == "standard" else "none")
+    raise ConfigError(f"feature_space is {given!r}: give 'standard', 'raw' or a FeatureSpace")
+
+
+def _held_out(windows: Windows, fraction: float, seed: int) -> NDArray[np.bool_]:
+    if windows.group is not None:
+        return windows.group_mask(fraction, random_state=seed)
+    n = len(windows)
+    held = np.zeros(n, dtype=bool)
+    held[np.random.default_rng(seed).permutation(n)[: max(2, round(fraction * n))]] = True
+    return held
