@@ -2,6 +2,7 @@ import _thread
 import math
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
@@ -178,11 +179,13 @@ def test_fewer_windows_than_a_batch_make_one_batch(windows):
     assert len(history) == 3
 
 
-def test_embeddings_do_not_depend_on_the_batch_they_are_made_in(windows):
+def test_a_windows_embedding_does_not_depend_on_its_company(windows):
     encoder, _ = _train(windows)
     whole = embed(encoder, windows.X, None, device=CPU)
-    parts = embed(encoder, windows.X, None, device=CPU, batch_size=7)
-    torch.testing.assert_close(torch.tensor(whole), torch.tensor(parts), rtol=1e-5, atol=1e-6)
+    for part in (slice(0, 1), slice(5, 40), slice(47, 48)):
+        np.testing.assert_array_equal(
+            whole[part], embed(encoder, windows.X[part], None, device=CPU)
+        )
 
 
 def test_a_memory_mapped_signal_is_trained_on_as_it_is(windows, tmp_path):

@@ -261,7 +261,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if method.target == "none":
             return None, None
         if method.target == "features" and given.features is not None:
-            return None, self._fit_feature_space(given.features)
+            return None, self._fit_feature_space(given)
         if given.codes is None or given.classes is None:
             raise DataError(
                 f"{type(method).__name__} requires y to be passed, but the target y is None: "
@@ -271,9 +271,11 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         wants_features = method.target == "features"
         return labels, one_hot(labels, len(given.classes)) if wants_features else None
 
-    def _fit_feature_space(self, features: Any) -> torch.Tensor:
+    def _fit_feature_space(self, given: Given) -> torch.Tensor:
         space = _feature_space(self.feature_space)
-        values = np.asarray(space.fit_transform(features), dtype=np.float32)
+        own = given.features is given.windows.F
+        names = given.windows.feature_names if own else None
+        values = space.fit(given.features, feature_names=names).transform(given.features)
         warn_of_empty_rows(values)
         self.feature_space_ = space
         return torch.from_numpy(values)

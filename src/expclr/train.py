@@ -197,19 +197,23 @@ def embed(
     lengths: NDArray[np.int64] | None,
     *,
     device: torch.device,
-    batch_size: int = 256,
+    batch_size: int | None = None,
 ) -> NDArray[np.float32]:
-    """Embeddings of windows in order, (n, c, t) -> (n, e), read batch by batch."""
+    """Embeddings of windows in order, (n, c, t) -> (n, e), read batch by batch.
+
+    All batches have one size, the last one is filled up: sums over another size are rounded
+    otherwise, and a window's embedding must not depend on its company.
+    """
     encoder.to(device).eval()
     examples = Examples(X, None if lengths is None else torch.from_numpy(lengths))
-    starts = range(0, len(X), batch_size)
+    size = batch_size or (32 if device.type == "cpu" else 1024)
+    starts = range(0, len(X), size)
     parts = []
-    for start in tqdm(
-        starts, desc="embed", disable=None if len(starts) > 20 else True, leave=False
-    ):
-        batch = examples.batch(torch.arange(start, min(start + batch_size, len(X))), device)
+    for start in tqdm(starts, "embed", disable=len(starts) < 50 or None, leave=False):
+        index = torch.arange(start, start + size).clamp_max(len(X) - 1)
+        batch = examples.batch(index, device)
         parts.append(encoder(batch.x, batch.lengths).float().cpu())
-    return torch.cat(parts).numpy()
+    return torch.cat(parts)[: len(X)].numpy()
 
 
 def _copy_of(model: nn.Module) -> dict[str, Tensor]:

@@ -10,6 +10,7 @@ ENCODERS = Registry(
     "encoder",
     {
         "tcn": "expclr.encoders.tcn:TCN",
+        "tstcc": "expclr.encoders.tstcc:TSTCCEncoder",
     },
 )
 

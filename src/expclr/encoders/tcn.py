@@ -154,8 +154,12 @@ class WeightNormConvolution(nn.Conv1d):
     ``torch.nn.utils.parametrizations.weight_norm`` does the same, but cannot be pickled.
     """
 
-    def __init__(self, *sizes: int, **settings: int) -> None:
-        super().__init__(*sizes, **settings)
+    def __init__(
+        self, inside: int, outside: int, kernel: int, *, stride: int, padding: int, dilation: int
+    ) -> None:
+        super().__init__(
+            inside, outside, kernel, stride=stride, padding=padding, dilation=dilation
+        )
         self.gain = nn.Parameter(self._norms().detach())
 
     def _norms(self) -> Tensor:

@@ -37,7 +37,7 @@ def measure(learner: RepresentationLearner, train: Windows, test: Windows) -> Me
     probes = {}
     if train.y is not None and test.y is not None:
         probes = {
-            name: dict(probe(Z_train, train.y, Z_test, test.y)) for name, probe in PROBES.items()
+            name: probe(Z_train, train.y, Z_test, test.y).record() for name, probe in PROBES.items()
         }
     values: dict[str, Any] = {
         "train_windows": len(train),

@@ -1,0 +1,93 @@
+"""Sections of a report about a model: what was run, how it learnt, what came out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from expclr.estimators import RepresentationLearner
+from expclr.experiments.measure import Measured
+from expclr.model_folder import environment
+from expclr.report import (
+    KeyValues,
+    Lines,
+    Report,
+    Section,
+    Series,
+    Table,
+    embedding_map,
+    pair_ratios,
+)
+from expclr.windows import Windows
+
+__all__ = ["learning", "model_report", "ratios", "what_was_run"]
+
+
+def model_report(learner: RepresentationLearner, test: Windows, measured: Measured) -> Report:
+    """The report of one trained model on windows it has not seen."""
+    lead = (
+        f"{type(learner).__name__} trained for {len(learner.history_)} epochs, looked at on "
+        f"{len(test)} windows that it has not seen."
+    )
+    sections: list[Section] = [what_was_run(learner, {"test windows": len(test)})]
+    sections += _probes(measured) + learning(learner)
+    sections += [embedding_map(measured.Z_test, test), *ratios(measured)]
+    return Report(f"expclr on {test.name or 'windows'}", lead, sections)
+
+
+def what_was_run(learner: RepresentationLearner, facts: dict[str, Any]) -> KeyValues:
+    """Settings, versions and whatever else is worth knowing."""
+    config = {
+        key: value for key, value in asdict(learner.config).items() if value not in ({}, None)
+    }
+    return KeyValues(
+        "What was run", {**facts, "settings": config, "versions and machine": environment()}
+    )
+
+
+def learning(learner: RepresentationLearner) -> list[Section]:
+    """The loss over the epochs, when there were any."""
+    if not learner.history_:
+        return []
+    series = [_curve("training", learner.history_, "loss")]
+    if "validation_loss" in learner.history_[0]:
+        series.append(_curve("validation", learner.history_, "validation_loss"))
+    return [
+        Lines(
+            "Loss during training",
+            series,
+            x_label="epoch",
+            y_label="loss",
+            caption="Each point is the mean over an epoch; where the line is flat, "
+            "more epochs would change little.",
+        )
+    ]
+
+
+def ratios(measured: Measured) -> list[Section]:
+    """How well distances are kept, when there are features to compare with."""
+    if measured.pairs is None:
+        return []
+    pairs = measured.pairs
+    return [pair_ratios(pairs.ratios, pairs.l_minus, pairs.l_plus)]
+
+
+def _curve(name: str, history: list[dict[str, Any]], key: str) -> Series:
+    return Series(name, [r["epoch"] + 1 for r in history], [r[key] for r in history])
+
+
+def _probes(measured: Measured) -> list[Section]:
+    metrics = ("accuracy", "macro_f1", "kappa")
+    probes = measured.values["probes"]
+    if not probes:
+        return []
+    return [
+        Table(
+            "What can be read from the embedding",
+            ["probe", *metrics],
+            [[name, *(values[m] for m in metrics)] for name, values in probes.items()],
+            formats=".3f",
+            caption="Simple classifiers fitted on the training windows' embeddings and read on the "
+            "test windows: the better they do, the better classes are laid out.",
+        )
+    ]
