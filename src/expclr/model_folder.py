@@ -28,14 +28,22 @@ from expclr.storage import new_folder, read_json, write_json, write_text
 if TYPE_CHECKING:
     from expclr.estimators import RepresentationLearner
 
-__all__ = ["environment", "load", "save"]
+__all__ = ["FILES", "environment", "load", "save"]
 
 FORMAT = 1
-_FILES = (
-    "checkpoint",  # of the training that led here
-    "head.safetensors",
+FILES = (  # all that a run's folder may hold
+    "checkpoint",
+    "config.yaml",
+    "encoder.safetensors",
+    "env.json",
     "feature_space.json",
     "feature_space.safetensors",
+    "finetune_history.jsonl",
+    "head.safetensors",
+    "history.jsonl",
+    "metrics.json",
+    "model.json",
+    "report.html",
 )
 _SHAPE = {"channels": int, "length": int, "flat": bool, "n_features_in": int}
 _KINDS = {"b": bool, "i": int, "u": int, "f": float, "U": str}
@@ -43,7 +51,7 @@ _KINDS = {"b": bool, "i": int, "u": int, "f": float, "U": str}
 
 def save(estimator: RepresentationLearner, path: str | Path) -> Path:
     """Write a fitted estimator, whole or not at all."""
-    with new_folder(path) as folder:
+    with new_folder(path, known=FILES) as folder:
         write_config(folder / "config.yaml", _plain_config(estimator))
         weights = {
             k: v.detach().cpu().contiguous() for k, v in estimator.encoder_.state_dict().items()

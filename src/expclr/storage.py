@@ -14,7 +14,7 @@ from typing import Any
 
 from expclr.errors import DataError
 
-__all__ = ["new_folder", "read_json", "write_bytes", "write_json", "write_text"]
+__all__ = ["new_folder", "read_json", "refuse_strangers", "write_bytes", "write_json", "write_text"]
 
 
 @contextmanager
@@ -33,14 +33,15 @@ def new_folder(path: str | Path, *, known: Collection[str] = ()) -> Iterator[Pat
         raise DataError(f"cannot write {final}: {error.strerror}; choose another folder") from error
     try:
         yield aside
-        _refuse_strangers(final, {entry.name for entry in aside.iterdir()} | set(known))
+        refuse_strangers(final, {entry.name for entry in aside.iterdir()} | set(known))
         _flush(aside)
         _take_place(aside, final)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _refuse_strangers(final: Path, known: set[str]) -> None:
+def refuse_strangers(final: Path, known: Collection[str]) -> None:
+    """Raise a DataError if a folder that is to be replaced holds anything but known names."""
     if final.exists() and not final.is_dir():
         raise DataError(f"{final} is a file: give a folder")
     strangers = [p.name for p in final.iterdir() if p.name not in known] if final.exists() else []

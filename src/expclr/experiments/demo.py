@@ -28,7 +28,7 @@ from expclr.windows import Windows
 __all__ = ["Demo", "run_demo"]
 
 FRACTIONS = (0.05, 0.1, 0.2, 0.5, 1.0)
-ENCODER = {"width": 32}
+ENCODER = {"width": 32, "blocks": 6, "finest": 64}  # half the work of the default
 EPOCHS, FINETUNE_EPOCHS, SCRATCH_EPOCHS = 40, 20, 40
 
 Embeddings = tuple[NDArray[Any], NDArray[Any]]  # of train and test windows

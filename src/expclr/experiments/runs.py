@@ -15,7 +15,8 @@ from expclr.errors import DataError
 from expclr.estimators import RepresentationLearner
 from expclr.experiments.measure import Measured, measure
 from expclr.inputs import read_training_data
-from expclr.storage import write_bytes, write_json
+from expclr.model_folder import FILES
+from expclr.storage import refuse_strangers, write_bytes, write_json
 from expclr.windows import Windows
 
 __all__ = ["embed_run", "evaluate_run", "finetune_run", "report_run", "train_run"]
@@ -89,6 +90,7 @@ def _measure(
 
 def _check_writable(folder: Path) -> None:
     """Fail before training rather than after it."""
+    refuse_strangers(folder, FILES)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".writable"

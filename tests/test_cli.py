@@ -1,0 +1,206 @@
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from expclr.cli import COMMANDS, main
+from expclr.estimators import RepresentationLearner
+
+SMALL = [
+    "--encoder_params",
+    '{"width": 8, "blocks": 3}',
+    "--batch_size",
+    "16",
+    "--embedding_dim",
+    "6",
+    "--device",
+    "cpu",
+]
+
+
+@pytest.fixture
+def data(windows, tmp_path):
+    """A folder with a train and a test part."""
+    train, test = windows.split_by_group([4, 5])
+    train.save(tmp_path / "data" / "train")
+    test.save(tmp_path / "data" / "test")
+    return str(tmp_path / "data")
+
+
+@pytest.fixture
+def run(data, tmp_path):
+    folder = str(tmp_path / "run")
+    assert main(["train", data, "--out", folder, "--max_epochs", "2", *SMALL]) == 0
+    return folder
+
+
+def _fails(capsys, *words):
+    """The one line on stderr of a command that is the user's error."""
+    assert main(list(words)) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("expclr: ")
+    return lines[0]
+
+
+def test_a_run_is_trained_fine_tuned_embedded_and_measured(run, data, tmp_path, capsys):
+    tuned, Z = str(tmp_path / "tuned"), str(tmp_path / "Z.npy")
+    assert main(["finetune", run, data, tuned, "--label_fraction", "0.5"]) == 0
+    assert main(["embed", tuned, data, Z]) == 0
+    assert np.load(Z).shape == (16, 6)
+    assert main(["evaluate", tuned, data]) == 0
+    assert "linear" in capsys.readouterr().out
+    metrics = json.loads((tmp_path / "tuned" / "metrics.json").read_text())
+    assert 0 <= metrics["probes"]["linear"]["accuracy"] <= 1
+    assert metrics["distances"]["l_minus"] <= metrics["distances"]["l_plus"]
+    assert main(["report", tuned, data]) == 0
+    page = (tmp_path / "tuned" / "report.html").read_text()
+    assert "Loss during training" in page
+    assert "http:" not in page
+
+
+def test_a_run_folder_says_what_it_was(run):
+    learner = RepresentationLearner.load(run)
+    assert learner.max_epochs == 2
+    assert [r["epoch"] for r in learner.history_] == [0, 1]
+    assert sorted(os.listdir(run)) == [
+        "config.yaml",
+        "encoder.safetensors",
+        "env.json",
+        "feature_space.json",
+        "feature_space.safetensors",
+        "finetune_history.jsonl",
+        "history.jsonl",
+        "model.json",
+    ]
+
+
+def test_an_npz_is_data(windows, tmp_path):
+    path = tmp_path / "w.npz"
+    np.savez(path, X=windows.X, F=windows.F, y=windows.y, group=windows.group)
+    out = str(tmp_path / "run")
+    assert main(["train", str(path), "--out", out, "--max_epochs", "1", *SMALL]) == 0
+
+
+def test_the_name_of_a_run_is_the_hash_of_settings_and_data(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for epochs in ("1", "1", "2"):
+        assert main(["train", data, "--max_epochs", epochs, *SMALL]) == 0
+    assert len(os.listdir("runs")) == 2
+
+
+def test_settings_come_from_a_file_and_from_dotted_words(data, tmp_path):
+    settings = tmp_path / "run.yaml"
+    settings.write_text("max_epochs: 1\nlr: 0.002\nmethod_params: {tau: 0.25}\n")
+    out = str(tmp_path / "run")
+    words = ["--config", str(settings), "--out", out, *SMALL, "--method_params.delta", "2.0"]
+    assert main(["train", data, *words]) == 0
+    learner = RepresentationLearner.load(out)
+    assert learner.lr == 0.002
+    assert learner.method_params == {"tau": 0.25, "delta": 2.0}
+
+
+def test_the_settings_a_run_wrote_can_be_given_back(run, data, tmp_path):
+    out = str(tmp_path / "again")
+    assert main(["train", data, "--config", f"{run}/config.yaml", "--out", out]) == 0
+    models = [RepresentationLearner.load(folder) for folder in (run, out)]
+    assert models[0].config == models[1].config
+    assert [r["loss"] for r in models[0].history_] == [r["loss"] for r in models[1].history_]
+
+
+TRAINING = """
+import sys
+sys.exit(__import__("expclr.cli", fromlist=["main"]).main(sys.argv[1:]))
+"""
+
+
+def test_a_killed_run_resumes_to_the_same_model(data, tmp_path):
+    out = tmp_path / "run"
+    words = ["train", data, "--max_epochs", "12", *SMALL]
+    process = subprocess.Popen([sys.executable, "-c", TRAINING, *words, "--out", str(out)])
+    state = out / "checkpoint" / "state.json"
+    while not (state.exists() and len(json.loads(state.read_text())["history"]) > 2):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    done = len(json.loads(state.read_text())["history"])
+    assert 2 < done < 12
+    assert main([*words, "--out", str(out), "--resume", "true"]) == 0
+    assert main([*words, "--out", str(tmp_path / "whole")]) == 0
+    resumed, whole = (RepresentationLearner.load(p) for p in (out, tmp_path / "whole"))
+    assert [r["loss"] for r in resumed.history_] == [r["loss"] for r in whole.history_]
+    assert not (out / "checkpoint").exists()
+    assert main([*words, "--out", str(out), "--resume", "true"]) == 0  # finished: nothing to do
+
+
+def test_user_errors_are_one_line_and_exit_2(run, data, tmp_path, capsys):
+    out = str(tmp_path / "new")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    cases = {
+        "did you mean 'train'": ["trian"],
+        "did you mean 'expclr'": ["train", data, "--method", "expcrl", "--out", out],
+        "no data 'nowhere'": ["train", "nowhere", "--out", out],
+        "lr": ["train", data, "--lr", "fast", "--out", out],
+        "epochs": ["train", data, "--epochs", "3", "--out", out],
+        "batch_size is 1": ["train", data, "--batch_size", "1", "--out", out],
+        "missing.yaml": ["train", data, "--config", "missing.yaml", "--out", out],
+        "cannot write /proc/run": ["train", data, "--out", "/proc/run"],
+        "holds 'thesis.tex'": ["train", data, "--out", str(tmp_path / "mine")],
+        "no folder": ["embed", "nothing", data, out],
+        "part is 'middle'": ["embed", run, data, out, "--part", "middle"],
+        "has no test part": ["evaluate", run, f"{data}/train"],
+        "above 0 and up to 1": ["finetune", run, data, out, "--label_fraction", "0"],
+    }
+    for words, command in cases.items():
+        assert words in _fails(capsys, *command)
+
+
+def test_the_help_of_every_command_explains_its_words(capsys):
+    assert main(["--help"]) == 0
+    overview = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f"  {name} " in overview
+        with pytest.raises(SystemExit) as stopped:
+            main([name, "--help"])
+        assert stopped.value.code == 0
+        assert f"expclr {name}" in capsys.readouterr().out
+
+
+def test_help_imports_neither_torch_nor_scikit_learn():
+    code = """
+import sys
+from expclr.cli import main
+main(["--help"])
+try:
+    main(["train", "--help"])
+except SystemExit:
+    print([m for m in ("torch", "sklearn", "scipy") if m in sys.modules])
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip().endswith("[]")
+
+
+def test_importing_the_package_imports_no_heavy_module():
+    code = (
+        "import sys, expclr; print([m for m in ('torch', 'sklearn', 'scipy') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_doctor_names_versions_devices_and_extras(capsys):
+    assert main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    for word in ("torch", "devices", "EXPCLR_DATA", "extra ecg"):
+        assert word in printed
+
+
+def test_the_version_is_printed(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("expclr 0.")
