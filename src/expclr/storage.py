@@ -16,6 +16,8 @@ from expclr.errors import DataError
 
 __all__ = ["new_folder", "read_json", "refuse_strangers", "write_bytes", "write_json", "write_text"]
 
+_ASIDE = ".expclr-aside-"  # part of the name of what is not whole yet
+
 
 @contextmanager
 def new_folder(path: str | Path, *, known: Collection[str] = ()) -> Iterator[Path]:
@@ -28,7 +30,7 @@ def new_folder(path: str | Path, *, known: Collection[str] = ()) -> Iterator[Pat
     final = Path(path).absolute()
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
+        aside = Path(tempfile.mkdtemp(prefix=f".{final.name}{_ASIDE}", dir=final.parent))
     except OSError as error:
         raise DataError(f"cannot write {final}: {error.strerror}; choose another folder") from error
     try:
@@ -44,7 +46,9 @@ def refuse_strangers(final: Path, known: Collection[str]) -> None:
     """Raise a DataError if a folder that is to be replaced holds anything but known names."""
     if final.exists() and not final.is_dir():
         raise DataError(f"{final} is a file: give a folder")
-    strangers = [p.name for p in final.iterdir() if p.name not in known] if final.exists() else []
+    names = sorted(entry.name for entry in final.iterdir()) if final.exists() else []
+    # What a killed process left half written is ours too.
+    strangers = [name for name in names if name not in known and _ASIDE not in name]
     if strangers:
         raise DataError(
             f"{final} holds {strangers[0]!r} and would be replaced: give a new or empty folder"
@@ -57,7 +61,7 @@ def _take_place(aside: Path, final: Path) -> None:
     if not final.exists():
         aside.rename(final)
     elif not _exchange(aside, final):
-        old = Path(tempfile.mkdtemp(prefix=f".{final.name}-old-", dir=final.parent))
+        old = Path(tempfile.mkdtemp(prefix=f".{final.name}{_ASIDE}old-", dir=final.parent))
         final.rename(old / final.name)  # a kill between these two lines leaves only this copy
         aside.rename(final)
         shutil.rmtree(old, ignore_errors=True)
@@ -93,7 +97,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a file whole: aside, flushed, renamed."""
     final = Path(path)
     try:
-        handle, aside = tempfile.mkstemp(prefix=f".{final.name}-", dir=final.parent)
+        handle, aside = tempfile.mkstemp(prefix=f".{final.name}{_ASIDE}", dir=final.parent)
     except OSError as error:
         raise DataError(f"cannot write {final}: {error.strerror}; choose another folder") from error
     with os.fdopen(handle, "wb") as file:

@@ -1,0 +1,31 @@
+"""Where the R peaks of an ECG are."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from expclr.errors import ConfigError
+
+__all__ = ["DETECTOR", "LOWEST_SFREQ", "find_rpeaks"]
+
+DETECTOR = "sleepecg.detect_heartbeats"
+LOWEST_SFREQ = 61.0  # the detector looks at 5 to 30 Hz
+
+
+def find_rpeaks(x: NDArray[np.float64], sfreq: float) -> NDArray[np.int64]:
+    """Positions of the R peaks of one channel (t,), by sleepecg's version of Pan-Tompkins.
+
+    A flat signal has none, nor has one below 61 Hz or shorter than a second.
+
+    References
+    ----------
+    Pan and Tompkins, A real-time QRS detection algorithm, IEEE Trans. Biomed. Eng. 32, 1985.
+    """
+    try:
+        from sleepecg import detect_heartbeats
+    except ImportError as error:
+        raise ConfigError('finding R peaks needs sleepecg: pip install "expclr[ecg]"') from error
+    if sfreq < LOWEST_SFREQ or len(x) < sfreq or x.min() == x.max():
+        return np.zeros(0, dtype=np.int64)
+    return np.asarray(detect_heartbeats(np.ascontiguousarray(x), sfreq), dtype=np.int64)
