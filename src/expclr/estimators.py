@@ -236,6 +236,8 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def _finetune_method(self) -> tuple[type[Method], dict[str, Any]]:
         """The method's own choice for labels, with its settings when it is the method itself."""
         name, params = self._method()
+        if hasattr(self, "from_folder_"):  # its settings may be a stranger's: import nothing
+            METHODS.known(self.finetune_method or name)
         chosen = self.finetune_method or METHODS[name].finetune
         # A reference distance that was measured on features says nothing of labels.
         return METHODS[chosen], {
@@ -281,7 +283,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return torch.from_numpy(values)
 
     def _forget(self) -> None:
-        for name in ("head_", "classes_", "finetune_history_"):
+        for name in ("head_", "classes_", "finetune_history_", "from_folder_"):
             self.__dict__.pop(name, None)
 
     def _start_encoder(self, windows: Windows, method: Method) -> None:

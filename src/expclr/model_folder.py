@@ -22,7 +22,6 @@ from expclr.encoders.scaled import ScaledEncoder
 from expclr.errors import ConfigError, DataError
 from expclr.evaluation.probes import LinearHead
 from expclr.features.space import FeatureSpace
-from expclr.methods import METHODS
 from expclr.storage import new_folder, read_json, write_json, write_text
 
 if TYPE_CHECKING:
@@ -107,9 +106,9 @@ def load(kind: type[Any], path: str | Path, *, device: str) -> Any:
     folder = Path(path)
     facts = _read_facts(folder)
     config = replace(read_config(folder / "config.yaml"), device=device)
-    METHODS.known(config.method)
     ENCODERS.known(config.encoder)
     estimator = kind.from_config(replace(config, feature_space=_space_setting(config)))
+    estimator.from_folder_ = True
     estimator.encoder_ = _read_encoder(folder, config, facts)
     for name in _SHAPE:
         setattr(estimator, f"{name}_", facts[name])

@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from expclr.checkpoint import Checkpoint
+from expclr.encoders.scaled import ScaledEncoder
 from expclr.engine import average_gradients, gather, seeded, share_of_rank
 from expclr.errors import ConfigError, DataError
-from expclr.methods.base import Batch, Method
+from expclr.methods.base import Batch, Encode, Method
 
 __all__ = ["DivergedError", "Examples", "Schedule", "TrainingInterrupted", "embed", "train"]
 
@@ -114,7 +115,10 @@ def train(
                 loss = _epoch(model, optimizer, examples, schedule, epoch, device)
             record: dict[str, Any] = {"epoch": epoch, "loss": _finite(loss, epoch, lr), "lr": lr}
             if validation is not None:
-                record["validation_loss"] = evaluate(encoder, method, validation, schedule, device)
+                with seeded(schedule.random_state, epoch):  # two-view methods draw here too
+                    record["validation_loss"] = evaluate(
+                        encoder, method, validation, schedule, device
+                    )
             seconds = time.perf_counter() - started
             history.append(record | {"seconds": seconds, "windows_per_s": len(examples) / seconds})
             kept = _copy_of(model)
@@ -155,9 +159,28 @@ def _loss(
 ) -> Tensor:
     """This rank encodes its share; the loss is over the rows of all ranks."""
     batch = examples.batch(share_of_rank(index), device)
-    whole = Batch(batch.x, batch.lengths, *[v if v is None else gather(v) for v in _targets(batch)])
+    x, network = batch.x, encoder
+    if isinstance(encoder, ScaledEncoder):
+        # Views are drawn of scaled windows: their strengths are then in standard deviations.
+        x, network = encoder.scale(batch.x), encoder.encoder
+    whole = Batch(x, batch.lengths, *[v if v is None else gather(v) for v in _targets(batch)])
     assert isinstance(method, Method)
-    return method.step(lambda x, lengths: gather(encoder(x, lengths)), whole)
+    return method.step(_Gathered(network), whole)
+
+
+class _Gathered:
+    """A network that gives the rows of all ranks: what a method encodes with."""
+
+    def __init__(self, network: nn.Module) -> None:
+        self.network = network
+
+    def __call__(self, x: Tensor, lengths: Tensor | None) -> Tensor:
+        return gather(self.network(x, lengths))
+
+    def __getattr__(self, name: str) -> Encode:
+        """Another output of the network, as the feature map of encoder "tstcc"."""
+        output: Any = getattr(self.network, name)
+        return lambda x, lengths: gather(output(x, lengths))
 
 
 def _targets(batch: Batch) -> tuple[Tensor | None, Tensor | None]:

@@ -39,8 +39,12 @@ class ScaledEncoder(nn.Module):
         self.mean.copy_(torch.from_numpy(mean)[:, None])
         self.std.copy_(torch.from_numpy(np.where(std > 0, std, 1))[:, None])
 
+    def scale(self, x: Tensor) -> Tensor:
+        """Windows as the network sees them."""
+        return (x - self.mean) / self.std
+
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
-        return self.encoder((x - self.mean) / self.std, lengths)
+        return self.encoder(self.scale(x), lengths)
 
 
 def channel_statistics(windows: Windows) -> tuple[np.ndarray, np.ndarray]:

@@ -9,9 +9,10 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Batch", "Encode", "Method", "one_hot"]
+__all__ = ["Batch", "Encode", "Method", "View", "one_hot", "unchanged"]
 
-Encode = Callable[[Tensor, "Tensor | None"], Tensor]
+Encode = Callable[[Tensor, "Tensor | None"], Tensor]  # (b, c, t), lengths -> (b, e)
+View = Callable[[Tensor, "Tensor | None"], Tensor]  # (b, c, t), lengths -> (b, c, t)
 
 
 @dataclass(frozen=True)
@@ -33,20 +34,33 @@ class Method(nn.Module):
 
     A subclass names its ``target`` ("features", "labels" or "none") and its ``views`` and
     writes ``forward(z, target) -> scalar``. With two views z is (2b, e): first all of view 1,
-    then all of view 2. A method with passes of its own overrides ``step``.
+    then all of view 2, each drawn by ``view``. A method with passes of its own overrides
+    ``step``.
     """
 
     target: ClassVar[Literal["features", "labels", "none"]] = "features"
-    views: ClassVar[int] = 1
+    views: int = 1
     finetune: ClassVar[str] = "expclr"  # the method that goes on with few labels
     trains: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.view: View = unchanged
 
     def prepare(self, target: Tensor | None, embedding_dim: int) -> None:
         """Look at the whole training target once, before the first step."""
 
     def step(self, encode: Encode, batch: Batch) -> Tensor:
-        """Encode one batch and return its loss."""
-        return self(encode(batch.x, batch.lengths), batch.target(self.target))
+        """Encode the views of one batch and return its loss."""
+        x, lengths = batch.x, batch.lengths
+        # Each view is encoded by itself: the rows of all ranks are gathered view by view.
+        z = [encode(self.view(x, lengths), lengths) for _ in range(self.views)]
+        return self(torch.cat(z), batch.target(self.target))
+
+
+def unchanged(x: Tensor, lengths: Tensor | None = None) -> Tensor:
+    """The windows as they are."""
+    return x
 
 
 def one_hot(labels: Tensor, classes: int) -> Tensor:
