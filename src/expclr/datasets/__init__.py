@@ -12,6 +12,13 @@ __all__ = ["DATASETS", "load_dataset"]
 DATASETS = Registry(
     "dataset",
     {
+        "uci_har": "expclr.datasets.uci_har:load",
+        "hapt": "expclr.datasets.hapt:load",
+        "sleep_edf": "expclr.datasets.sleep_edf:load",
+        "afdb": "expclr.datasets.afdb:load",
+        "mitdb": "expclr.datasets.mitdb:load",
+        "ucr": "expclr.datasets.ucr:load",
+        "hydraulic": "expclr.datasets.hydraulic:load",
         "machine": "expclr.datasets.machine:load",
     },
 )

@@ -26,6 +26,8 @@ def embedding(Z: ArrayLike, what: str) -> NDArray[Any]:
     array = array.reshape(len(array), -1)
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
+    if np.isfinite(array.sum(dtype=np.float64)):  # one pass without a copy, as a rule
+        return array
     bad = ~np.isfinite(array).all(axis=1)
     if bad.any():
         raise DataError(

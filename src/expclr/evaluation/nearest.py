@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 __all__ = ["nearest"]
 
-CHUNK = 8_000  # rows compared in one go: their distances to 1,000 queries stay in cache reach
-BUCKET = 80  # neighbouring rows of which only the nearest is kept in the first pass
+CHUNK = 4_000  # rows compared in one go: their distances to 1,000 queries stay near the cache
+BUCKET = 40  # neighbouring rows of which only the nearest is kept in the first pass
 QUERIES = 1_000  # queries in one go
-SPARE = 6  # buckets looked into beyond the k that must be
+SPARE = 4  # buckets looked into beyond the k that must be
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +98,7 @@ def _refine(
     d2 = _squared(Z[rows], query)
     best = np.argsort(d2, kind="stable")[:k]
     if len(best) < k or d2[best[-1]] > limit:
-        d2 = np.concatenate(
-            [_squared(Z[at : at + CHUNK], query) for at in range(0, len(Z), CHUNK)]
-        )
+        d2 = np.concatenate([_squared(Z[at : at + CHUNK], query) for at in range(0, len(Z), CHUNK)])
         rows, best = np.arange(len(Z)), np.argsort(d2, kind="stable")[:k]
     return np.sqrt(d2[best]), rows[best]
 

@@ -39,6 +39,8 @@ class _Split:
     y_train: NDArray[np.int64]
     Z_test: NDArray[np.float64]
     y_test: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    asked: int
 
 
 def linear_probe(
@@ -127,6 +129,7 @@ knn5 = partial(knn_probe, k=5, scaling="standard")
 def _score(data: _Split, predicted: NDArray[np.int64], protocol: str) -> Scores:
     found = score(data.y_test, predicted, protocol=protocol, trained=data.y_train)
     found["n_train"] = float(len(data.y_train))
+    found.rows, found.asked = data.rows, data.asked
     if found.unseen:
         logger.warning(
             "test holds classes that train lacks (%s): all of their windows count as errors",
@@ -150,4 +153,11 @@ def _labelled(
     for side, mask in (("y_train", known), ("y_test", asked)):
         if not mask.any():
             raise DataError(f"{side} holds no label: a probe needs labelled windows on both sides")
-    return _Split(Z_train[known], y_train[known], Z_test[asked], y_test[asked])
+    return _Split(
+        Z_train[known],
+        y_train[known],
+        Z_test[asked],
+        y_test[asked],
+        np.flatnonzero(asked),
+        len(y_test),
+    )

@@ -27,6 +27,10 @@ class Scores(dict[str, float]):
         Classes of the test data that train lacks.
     truth, predicted : arrays (n,)
         Of the labelled test windows.
+    rows : array (n,) of int
+        Which of the ``asked`` test windows these are.
+    asked : int
+        How many test windows the probe was given.
     """
 
     protocol: str
@@ -35,6 +39,8 @@ class Scores(dict[str, float]):
     unseen: list[int]
     truth: NDArray[np.int64]
     predicted: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    asked: int
 
     @property
     def recall(self) -> dict[int, float]:
@@ -89,6 +95,7 @@ def score(
     )
     found.protocol, found.classes, found.confusion = protocol, classes, confusion
     found.unseen, found.truth, found.predicted = unseen, truth, predicted
+    found.rows, found.asked = np.arange(len(truth)), len(truth)
     return found
 
 

@@ -1,0 +1,167 @@
+"""Search: the windows most like a given one, with what the distance says about features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from expclr.errors import DataError
+from expclr.evaluation.certificates import Certificate
+from expclr.evaluation.inputs import embedding
+from expclr.evaluation.nearest import nearest
+from expclr.storage import new_folder, read_json, write_json
+
+__all__ = ["NeighbourIndex", "Neighbours"]
+
+FORMAT = 1
+_KEPT = ("lower", "upper", "miss_probability", "confidence", "n_pairs", "misses")
+_SAID = ("method", "bound", "subject")
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """The k nearest windows of each of q queries, nearest first.
+
+    Attributes
+    ----------
+    index : array (q, k) of int
+        Their rows in the index.
+    ids : array (q, k)
+        Their names; the rows again when the index was given none.
+    distance : array (q, k)
+        Embedding distances.
+    feature_low, feature_high : arrays (q, k) or None
+        Between what the certificate says that the distance of expert features lies.
+    """
+
+    index: NDArray[np.int64]
+    ids: NDArray[Any]
+    distance: NDArray[np.float64]
+    feature_low: NDArray[np.float64] | None = None
+    feature_high: NDArray[np.float64] | None = None
+
+
+class NeighbourIndex:
+    """Exact search among embeddings.
+
+    Parameters
+    ----------
+    Z : array (n, e)
+        Embeddings; may be memory-mapped.
+    ids : array (n,), optional
+        Names of the windows, numbers or strings.
+    certificate : Certificate, optional
+        Of :func:`certify`: gives every hit its distance in units of expert features. It
+        speaks of two windows drawn at random; that of :func:`certify_search` speaks of a
+        query and its neighbours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> index = NeighbourIndex(np.array([[0.0], [1.0], [5.0]]), ids=["a", "b", "c"])
+    >>> found = index.search([[4.0]], k=2)
+    >>> found.ids.tolist(), found.distance.tolist()
+    ([['c', 'b']], [[1.0, 3.0]])
+    """
+
+    def __init__(
+        self,
+        Z: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        certificate: Certificate | None = None,
+    ) -> None:
+        self.Z = embedding(Z, "Z")
+        self.ids = None if ids is None else np.asarray(ids)
+        self.certificate = certificate
+        if self.ids is not None and self.ids.dtype.kind == "O":
+            self.ids = self.ids.astype(str)
+        if self.ids is not None and self.ids.shape != (len(self.Z),):
+            raise DataError(
+                f"ids has shape {self.ids.shape} for {len(self.Z)} embeddings: one each is wanted"
+            )
+
+    def __len__(self) -> int:
+        return len(self.Z)
+
+    def search(self, queries: ArrayLike, k: int = 10) -> Neighbours:
+        """The k nearest embeddings of each query (q, e)."""
+        queries = embedding(queries, "queries")
+        if queries.shape[1] != self.Z.shape[1]:
+            raise DataError(
+                f"queries have {queries.shape[1]} columns, the index {self.Z.shape[1]}: embed "
+                "both with the same encoder"
+            )
+        if not 1 <= k <= len(self):
+            raise DataError(f"k is {k}: 1 to {len(self)}, the embeddings in the index, are wanted")
+        return self._named(*nearest(self.Z, queries, k))
+
+    def similar(self, rows: ArrayLike, k: int = 10) -> Neighbours:
+        """The k nearest embeddings of embeddings in the index, themselves left out."""
+        rows = np.atleast_1d(np.asarray(rows))
+        if not 1 <= k < len(self):
+            raise DataError(f"k is {k}: 1 to {len(self) - 1}, the other embeddings, are wanted")
+        distance, index = nearest(self.Z, self.Z[rows], k + 1)
+        # Twins may stand before the row itself, or in its place: then the last one goes.
+        others = index != rows[:, None]
+        others[others.all(axis=1), -1] = False
+        shape = (len(rows), k)
+        return self._named(distance[others].reshape(shape), index[others].reshape(shape))
+
+    def _named(self, distance: NDArray[np.float64], index: NDArray[np.int64]) -> Neighbours:
+        ids = index if self.ids is None else self.ids[index]
+        if self.certificate is None:
+            return Neighbours(index, ids, distance)
+        return Neighbours(index, ids, distance, *self.certificate.feature_distance(distance))
+
+    def save(self, path: str | Path) -> Path:
+        """Write a folder of .npy files and meta.json."""
+        with new_folder(path) as folder:
+            np.save(folder / "Z.npy", self.Z, allow_pickle=False)
+            if self.ids is not None:
+                np.save(folder / "ids.npy", self.ids, allow_pickle=False)
+            write_json(
+                folder / "meta.json",
+                {"format": FORMAT, "rows": len(self), "certificate": _to_json(self.certificate)},
+            )
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open a folder written by ``save``; the embeddings stay on disk until they are used."""
+        folder = Path(path)
+        if not folder.is_dir():
+            raise DataError(f"no folder {folder}: give a folder that NeighbourIndex.save wrote")
+        meta = read_json(folder / "meta.json")
+        if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+            raise DataError(f"{folder}/meta.json is not of format {FORMAT}: save the index again")
+        try:
+            Z = np.load(folder / "Z.npy", mmap_mode="r", allow_pickle=False)
+            named = (folder / "ids.npy").exists()
+            ids = np.load(folder / "ids.npy", allow_pickle=False) if named else None
+            certificate = _from_json(meta.get("certificate"))
+        except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
+            raise DataError(f"{folder} is not a readable index ({error}): save it again") from error
+        return cls(Z, ids=ids, certificate=certificate)
+
+
+def _to_json(certificate: Certificate | None) -> dict[str, Any] | None:
+    """Numbers as text, which keeps an infinite limit and every digit."""
+    if certificate is None:
+        return None
+    return {name: repr(float(getattr(certificate, name))) for name in _KEPT} | {
+        name: getattr(certificate, name) for name in _SAID
+    }
+
+
+def _from_json(values: dict[str, Any] | None) -> Certificate | None:
+    if values is None:
+        return None
+    numbers = {name: float(values[name]) for name in _KEPT}
+    counts = {name: int(numbers.pop(name)) for name in ("n_pairs", "misses")}
+    words = {name: str(values[name]) for name in _SAID}
+    return Certificate(**numbers, **counts, **words)  # type: ignore[arg-type]  # checked by name

@@ -1,0 +1,137 @@
+"""Suggested labels cover what there is first, then go where the classifier is unsure."""
+
+import numpy as np
+import pytest
+
+from expclr.errors import ConfigError, DataError
+from expclr.evaluation import suggest_labels, suggestions
+from expclr.evaluation.label_loops import label_loop
+
+
+def clumps(rng, sizes, e=2, spread=0.3):
+    """Clumps of windows far apart, and the number of its clump for each."""
+    centres = 10 * np.random.default_rng(7).normal(size=(len(sizes), e))
+    member = np.repeat(np.arange(len(sizes)), sizes)
+    return centres[member] + spread * rng.normal(size=(len(member), e)), member
+
+
+def test_first_suggestions_visit_every_region_the_largest_first(rng):
+    Z, member = clumps(rng, [100, 60, 30, 15])
+    chosen = suggest_labels(Z, 4)
+    assert member[chosen].tolist() == [0, 1, 2, 3]
+
+
+def test_first_suggestions_are_typical_of_their_region(rng):
+    Z, member = clumps(rng, [100, 100])
+    for row in suggest_labels(Z, 2):
+        centre = Z[member == member[row]].mean(axis=0)
+        assert np.linalg.norm(Z[row] - centre) < 0.3
+
+
+def test_regions_with_labels_wait(rng):
+    Z, member = clumps(rng, [100, 60, 30])
+    chosen = suggest_labels(Z, 1, labelled=[0, 1, 2, 100])
+    assert member[chosen].tolist() == [2]
+
+
+def test_with_two_classes_suggestions_lie_where_they_meet(rng):
+    Z = rng.uniform(-1, 1, size=(500, 1))
+    y = np.full(500, -1)
+    low, high = np.flatnonzero(Z[:, 0] < -0.8)[:5], np.flatnonzero(Z[:, 0] > 0.8)[:5]
+    y[low], y[high] = 0, 1
+    assert (np.abs(Z[suggest_labels(Z, 5, y=y)]) < 0.4).all()
+
+
+def test_uncertain_but_lonely_windows_are_left_alone(rng):
+    Z = np.vstack([rng.normal(size=(300, 2)), [[0.0, 60.0]]])
+    y = np.full(301, -1)
+    y[np.argsort(Z[:300, 0])[:5]], y[np.argsort(-Z[:300, 0])[:5]] = 0, 1
+    assert 300 not in suggest_labels(Z, 20, y=y)
+
+
+@pytest.mark.parametrize("taught", [0, 1, 10])
+@pytest.mark.parametrize("n", [1, 7, 40])
+def test_suggestions_are_distinct_windows_without_label(rng, taught, n):
+    Z, member = clumps(rng, [30, 20])
+    y = np.full(50, -1)
+    rows = rng.permutation(50)[:taught]
+    y[rows] = member[rows]
+    chosen = suggest_labels(Z, n, y=y)
+    assert len(set(chosen.tolist())) == len(chosen) == n
+    assert not set(chosen.tolist()) & set(rows.tolist())
+
+
+def test_labelled_may_be_rows_or_a_mask(rng):
+    Z, _ = clumps(rng, [30, 20])
+    mask = np.zeros(50, dtype=bool)
+    mask[[3, 40]] = True
+    np.testing.assert_array_equal(
+        suggest_labels(Z, 5, labelled=[3, 40]), suggest_labels(Z, 5, labelled=mask)
+    )
+    assert len(suggest_labels(Z, 5, labelled=[])) == 5
+
+
+def test_same_seed_same_suggestions_also_beyond_the_reference_sample(rng, monkeypatch):
+    monkeypatch.setattr(suggestions, "REFERENCE", 50)
+    Z, _ = clumps(rng, [100, 60, 40])
+    one, two = suggest_labels(Z, 9, random_state=3), suggest_labels(Z, 9, random_state=3)
+    np.testing.assert_array_equal(one, two)
+
+
+def test_identical_windows_can_still_be_suggested():
+    Z = np.zeros((20, 3))
+    assert len(suggest_labels(Z, 5)) == 5
+    y = np.full(20, -1)
+    y[:2] = 0, 1
+    assert len(suggest_labels(Z, 5, y=y)) == 5
+
+
+def test_more_suggestions_than_clusters_go_round_again(rng, monkeypatch):
+    monkeypatch.setattr(suggestions, "CLUSTERS", 3)
+    Z, member = clumps(rng, [30, 20, 10])
+    chosen = suggest_labels(Z, 9)
+    assert np.bincount(member[chosen]).tolist() == [3, 3, 3]
+
+
+def test_label_loop_finds_rare_classes_before_chance_does(rng):
+    Z, member = clumps(rng, [300, 200, 12, 8], spread=1.0)
+    asked, truth = clumps(rng, [50, 50, 50, 50], spread=1.0)
+    suggested = label_loop(Z, member, asked, truth, budgets=(8, 20))
+    chance = [
+        label_loop(Z, member, asked, truth, chooser="random", budgets=(8, 20), random_state=s)
+        for s in range(5)
+    ]
+    assert [r["labels"] for r in suggested] == [8, 20]
+    for step in (0, 1):
+        by_chance = np.mean([run[step]["accuracy"] for run in chance])
+        assert suggested[step]["accuracy"] > by_chance + 0.1
+
+
+def test_label_loop_chooses_among_labelled_windows_only(rng):
+    Z, member = clumps(rng, [30, 30])
+    y = np.where(np.arange(60) % 2, member, -1)
+    assert label_loop(Z, y, Z, member, budgets=(1, 30))[1]["labels"] == 30
+    with pytest.raises(DataError, match="budgets"):
+        label_loop(Z, y, Z, member, budgets=(31,))
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"n": 0}, "n is 0"),
+        ({"n": 51}, "1 to 50"),
+        ({"n": 1, "labelled": [50]}, "rows from 0 to 49"),
+        ({"n": 1, "labelled": [0.5]}, "rows from 0 to 49"),
+        ({"n": 1, "y": np.zeros(3)}, "shape"),
+    ],
+)
+def test_unusable_input_is_refused_with_its_reason(rng, how, says):
+    Z, _ = clumps(rng, [30, 20])
+    with pytest.raises(DataError, match=says):
+        suggest_labels(Z, **how)
+
+
+def test_unknown_chooser_is_refused(rng):
+    Z, member = clumps(rng, [30, 20])
+    with pytest.raises(ConfigError, match="suggested"):
+        label_loop(Z, member, Z, member, chooser="best", budgets=(5,))
