@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from expclr.cli import COMMANDS, main
+from expclr.cli import main
+from expclr.commands import COMMANDS
 from expclr.estimators import RepresentationLearner
 
 SMALL = [
@@ -57,10 +58,35 @@ def test_a_run_is_trained_fine_tuned_embedded_and_measured(run, data, tmp_path, 
     metrics = json.loads((tmp_path / "tuned" / "metrics.json").read_text())
     assert 0 <= metrics["probes"]["linear"]["accuracy"] <= 1
     assert metrics["distances"]["l_minus"] <= metrics["distances"]["l_plus"]
+    assert main(["certify", tuned, data]) == 0
+    assert "confidence 95 %" in capsys.readouterr().out
+    assert main(["search", tuned, data, data, "--k", "2"]) == 0
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert len(lines) == 1 + 2 * 16
+    assert lines[1].startswith("0,1,")
     assert main(["report", tuned, data]) == 0
     page = (tmp_path / "tuned" / "report.html").read_text()
     assert "Loss during training" in page
     assert "http:" not in page
+
+
+def test_own_tables_become_windows_with_features(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{case},{t / 10},{t * case % 7}\n" for case in range(1, 9) for t in range(40)]
+    (tmp_path / "runs.csv").write_text("case,time,torque\n" + "".join(lines))
+    words = ["--x", "runs.csv", "--case", "case", "--time", "time", "--length", "10"]
+    assert main(["prepare", "mine", *words, "--test", "0.25"]) == 0
+    assert main(["features", "basic", "data/mine"]) == 0
+    assert main(["features", "basic", "data/mine"]) == 0
+    assert capsys.readouterr().out.count("unchanged") == 2
+    assert main(["data", "info", "data/mine"]) == 0
+    assert "8" in capsys.readouterr().out
+    assert main(["train", "data/mine", "--max_epochs", "1", *SMALL]) == 0
+
+
+def test_a_known_dataset_is_prepared_by_name(capsys):
+    assert main(["prepare", "machine"]) == 0
+    assert "test: Windows(machine: 600 windows" in capsys.readouterr().out
 
 
 def test_a_run_folder_says_what_it_was(run):
@@ -145,6 +171,8 @@ def test_user_errors_are_one_line_and_exit_2(run, data, tmp_path, capsys):
     cases = {
         "did you mean 'train'": ["trian"],
         "did you mean 'expclr'": ["train", data, "--method", "expcrl", "--out", out],
+        "your own data need --x": ["prepare", "nowhere"],
+        "has no raw files": ["fetch", "machine"],
         "no data 'nowhere'": ["train", "nowhere", "--out", out],
         "lr": ["train", data, "--lr", "fast", "--out", out],
         "epochs": ["train", data, "--epochs", "3", "--out", out],

@@ -1,4 +1,4 @@
-"""The command line: one plain function a command."""
+"""The command line: reads words, calls a command, turns errors into one line."""
 
 from __future__ import annotations
 
@@ -10,112 +10,12 @@ from dataclasses import fields
 from inspect import signature
 from typing import Any
 
+from expclr.commands import COMMANDS
 from expclr.config import TrainConfig
 from expclr.errors import ConfigError, DataError, suggest
 
 __all__ = ["main"]
 
-
-def demo(out: str = "expclr-demo", random_state: int = 0) -> None:
-    """Simulate machines, learn from expert features, fine-tune on few labels, show it all.
-
-    Args:
-        out: Folder for report.html, metrics.json and the trained model.
-        random_state: Seed of the data and of every training.
-    """
-    from expclr.experiments.demo import run_demo
-
-    result = run_demo(out, random_state=random_state)
-    print(result.table())
-    print(f"\nReport: {result.report} (open it in a browser; it needs no network)")
-
-
-def train(
-    data: str, settings: TrainConfig, out: str | None = None, *, resume: bool = False
-) -> None:
-    """Train an encoder on expert features (or on labels, if there are no features).
-
-    Args:
-        data: A Windows folder, an .npz with the keys X, F, y, group, or a dataset's name.
-        settings: How to train.
-        out: Folder of the run; default runs/<hash of settings and data>.
-        resume: Go on from the last finished epoch of an earlier run in that folder.
-    """
-    from expclr.experiments.runs import train_run
-
-    folder = train_run(data, settings, out, resume=resume)
-    print(folder)
-
-
-def finetune(model: str, data: str, out: str, *, label_fraction: float = 1.0) -> None:
-    """Go on training a model on labels, and fit a classifier on top.
-
-    Args:
-        model: Folder of a trained model.
-        data: As for train; its labels are used, -1 where there is none.
-        out: Folder for the fine-tuned model.
-        label_fraction: Part of the labels to use, stratified.
-    """
-    from expclr.experiments.runs import finetune_run
-
-    print(finetune_run(model, data, out, label_fraction=label_fraction))
-
-
-def embed(model: str, data: str, out: str, *, part: str = "test") -> None:
-    """Write the embeddings of windows as an .npy array (n, e).
-
-    Args:
-        model: Folder of a trained model.
-        data: As for train.
-        out: The .npy file to write.
-        part: "train" or "test", where the data has both.
-    """
-    from expclr.experiments.runs import embed_run
-
-    print(f"{out}: {embed_run(model, data, out, part=part)}")
-
-
-def evaluate(model: str, data: str, out: str | None = None, *, test: str | None = None) -> None:
-    """Measure an encoder: linear and nearest-neighbour probes, distances against features.
-
-    Args:
-        model: Folder of a trained model.
-        data: As for train; probes are fitted on its train part and read on its test part.
-        out: JSON file for the numbers; default metrics.json in the model's folder.
-        test: Test windows, where the data does not have them.
-    """
-    from expclr.experiments.runs import evaluate_run
-
-    path, table = evaluate_run(model, data, out, test=test)
-    print(f"{table}\n{path}")
-
-
-def report(model: str, data: str, out: str | None = None, *, test: str | None = None) -> None:
-    """Write one offline HTML page about a model: training, map, neighbours, numbers.
-
-    Args:
-        model: Folder of a trained model.
-        data: As for evaluate.
-        out: The HTML file; default report.html in the model's folder.
-        test: Test windows, where the data does not have them.
-    """
-    from expclr.experiments.runs import report_run
-
-    print(report_run(model, data, out, test=test))
-
-
-def doctor() -> None:
-    """Print versions, devices, data folders, and which extras are missing."""
-    from expclr.experiments.doctor import examine
-
-    for name, value in examine().items():
-        print(f"{name:>14}  {value}")
-
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    command.__name__: command
-    for command in (demo, train, finetune, embed, evaluate, report, doctor)
-}
 
 OVERVIEW = """usage: expclr COMMAND ...
 

@@ -31,6 +31,7 @@ __all__ = ["FILES", "environment", "load", "save"]
 
 FORMAT = 1
 FILES = (  # all that a run's folder may hold
+    "certificate.json",
     "checkpoint",
     "config.yaml",
     "encoder.safetensors",

@@ -20,11 +20,20 @@ from expclr.datasets.rhythms import (
     record_files,
     save_parts,
 )
+from expclr.datasets.source import Source
 from expclr.datasets.store import load_pair, prepared, raw_folder
 from expclr.errors import ConfigError, DataError
 from expclr.windows import Windows
 
-__all__ = ["RECORDS", "TRAINED", "load"]
+__all__ = ["RECORDS", "SOURCE", "TRAINED", "load"]
+
+SOURCE = Source(
+    mirrors=(
+        "https://physionet.org/files/afdb/1.0.0/",
+        "https://physionet-open.s3.amazonaws.com/afdb/1.0.0/",
+    ),
+    wanted=tuple(f"0[0-9][0-9][0-9][0-9].{s}" for s in ("dat", "hea", "atr")),
+)
 
 RECORDS = (
     *("04015", "04043", "04048", "04126", "04746", "04908", "04936", "05091", "05121", "05261"),

@@ -22,11 +22,20 @@ from expclr.datasets.rhythms import (
     record_files,
     save_parts,
 )
+from expclr.datasets.source import Source
 from expclr.datasets.store import load_pair, prepared, raw_folder
 from expclr.errors import ConfigError, DataError
 from expclr.windows import Windows
 
-__all__ = ["TESTED", "load", "windows_per_class"]
+__all__ = ["SOURCE", "TESTED", "load", "windows_per_class"]
+
+SOURCE = Source(
+    mirrors=(
+        "https://physionet.org/files/mitdb/1.0.0/",
+        "https://physionet-open.s3.amazonaws.com/mitdb/1.0.0/",
+    ),
+    wanted=tuple(f"[12][0-9][0-9].{s}" for s in ("dat", "hea", "atr")),
+)
 
 ONE_SUBJECT = {"201": "201-202", "202": "201-202"}  # cut from one tape of one man
 TESTED = (

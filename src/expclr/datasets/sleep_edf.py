@@ -16,11 +16,20 @@ from tqdm import tqdm
 from expclr.datasets.edf import read_edf, read_edf_header, read_edf_notes
 from expclr.datasets.parts import check_choice, held_out, save_part
 from expclr.datasets.recording import Note, Recording
+from expclr.datasets.source import Source
 from expclr.datasets.store import load_pair, prepared, raw_folder
 from expclr.errors import ConfigError, DataError
 from expclr.windows import Windows
 
-__all__ = ["CLASSES", "Night", "load", "score_epochs"]
+__all__ = ["CLASSES", "SOURCE", "Night", "load", "score_epochs"]
+
+SOURCE = Source(
+    mirrors=(
+        "https://physionet.org/files/sleep-edfx/1.0.0/",
+        "https://physionet-open.s3.amazonaws.com/sleep-edfx/1.0.0/",
+    ),
+    wanted=("sleep-cassette/SC4*.edf",),
+)
 
 CLASSES = ("W", "N1", "N2", "N3", "REM")
 STAGES = {

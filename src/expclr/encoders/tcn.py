@@ -157,9 +157,7 @@ class WeightNormConvolution(nn.Conv1d):
     def __init__(
         self, inside: int, outside: int, kernel: int, *, stride: int, padding: int, dilation: int
     ) -> None:
-        super().__init__(
-            inside, outside, kernel, stride=stride, padding=padding, dilation=dilation
-        )
+        super().__init__(inside, outside, kernel, stride=stride, padding=padding, dilation=dilation)
         self.gain = nn.Parameter(self._norms().detach())
 
     def _norms(self) -> Tensor:

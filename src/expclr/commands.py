@@ -1,0 +1,311 @@
+"""What the command line can do: one plain function a command, its help in its docstring."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from expclr.config import TrainConfig
+
+__all__ = ["COMMANDS"]
+
+
+def demo(out: str = "expclr-demo", random_state: int = 0) -> None:
+    """Simulate machines, learn from expert features, fine-tune on few labels, show it all.
+
+    Args:
+        out: Folder for report.html, metrics.json and the trained model.
+        random_state: Seed of the data and of every training.
+    """
+    from expclr.experiments.demo import run_demo
+
+    result = run_demo(out, random_state=random_state)
+    print(result.table())
+    print(f"\nReport: {result.report} (open it in a browser; it needs no network)")
+
+
+def fetch(name: str, files: str = "", mirror: str | None = None, *, offline: bool = False) -> None:
+    """Download a dataset's raw files, or check those that are there.
+
+    Args:
+        name: A dataset.
+        files: Only these files: patterns with commas between, for example "100.*,101.*".
+        mirror: Address of a folder with the same files, asked first.
+        offline: Download nothing: only check that all is there and unchanged.
+    """
+    from expclr.datasets.fetch import fetch as fetch_files
+
+    print(
+        fetch_files(
+            name, files=tuple(files.split(",")) if files else (), mirror=mirror, offline=offline
+        )
+    )
+
+
+def prepare(
+    name: str,
+    x: str | None = None,
+    features: str | None = None,
+    labels: str | None = None,
+    group: str | None = None,
+    case: str | None = None,
+    time: str | None = None,
+    channels: str = "",
+    intervals: str | None = None,
+    sfreq: float | None = None,
+    length: int | None = None,
+    step: int | None = None,
+    test: float | str | None = 0.3,
+    missing: Literal["error", "interpolate", "drop"] = "error",
+    max_gap: int | None = None,
+    allow: str = "",
+    out: str | None = None,
+    random_state: int = 0,
+    *,
+    mask: bool = False,
+) -> None:
+    """Make windows ready for training: of a dataset, or of your own files with --x.
+
+    Args:
+        name: A dataset; or any name for your own data, which then go to data/NAME.
+        x: Your signals: .npz, .npy, a folder of them, a long or wide table (.csv, .parquet), one
+            recording or a folder of recordings (.csv, .edf, .hea).
+        features: Columns with commas between, or a file with a row for each window or case.
+        labels: A column, or a file likewise.
+        group: A column or a file: what a fair split keeps apart (subject, machine).
+        case: Column of a long table that says which series a row belongs to.
+        time: Column of a long table; seconds or dates.
+        channels: Columns or signals to take, with commas between.
+        intervals: A table of recording, start, end, label.
+        sfreq: Samples a second, where the files do not say.
+        length: Cut into windows of so many samples.
+        step: Begin a window every so many samples; default length.
+        test: Fraction of the groups held out, groups with commas between, another source of the
+            same form, or null.
+        missing: What to do with missing samples.
+        max_gap: Longest gap to interpolate, in samples.
+        allow: "duplicates", "shared-groups" or both with a comma: accept them across the split.
+        out: Folder to make; default data/NAME.
+        random_state: Which groups are held out.
+        mask: Add a channel that is 1 where a sample was filled.
+    """
+    if x is None:
+        _prepare_known(name)
+        return
+    from expclr.datasets.own import prepare as prepare_own
+
+    held = test.split(",") if isinstance(test, str) and "," in test else test
+    folder = prepare_own(
+        out or f"data/{name}",
+        x,
+        features=features,
+        labels=labels,
+        group=group,
+        case=case,
+        time=time,
+        channels=channels,
+        intervals=intervals,
+        sfreq=sfreq,
+        length=length,
+        step=step,
+        test=held,
+        missing=missing,
+        max_gap=max_gap,
+        mask=mask,
+        allow=tuple(allow.split(",")) if allow else (),
+        name=name,
+        random_state=random_state,
+    )
+    print(folder)
+
+
+def _prepare_known(name: str) -> None:
+    from expclr.datasets import DATASETS, load_dataset
+    from expclr.errors import ConfigError, suggest
+
+    if name not in DATASETS:
+        known = suggest(name, list(DATASETS))
+        raise ConfigError(f"no dataset named {name!r}; your own data need --x. {known}")
+    for part, windows in zip(("train", "test"), load_dataset(name), strict=True):
+        print(f"{part}: {windows}")
+
+
+def data(action: Literal["info"], name: str) -> None:
+    """Say what a dataset is: counts, classes, groups, missing values, a sketch of each class.
+
+    Args:
+        action: What to do; "info" is all there is.
+        name: A dataset, or a folder with train and test.
+    """
+    from expclr.datasets.describe import describe, summary_text
+    from expclr.datasets.opening import open_data
+    from expclr.errors import DataError
+
+    train, test = open_data(name)
+    if test is None:
+        raise DataError(f"{name} has no test part: give a dataset or a folder with train and test")
+    print(summary_text(describe(train, test)))
+
+
+def features(extractor: str, data: str, n_jobs: int = 1) -> None:
+    """Compute expert features and write them into a Windows folder.
+
+    Args:
+        extractor: har561, eeg29, ecg88, basic, ..., "my_module:function", or a table's file.
+        data: A Windows folder, or a folder with train and test in it.
+        n_jobs: How many jobs at once.
+    """
+    from pathlib import Path
+
+    from expclr.features import write_features
+
+    parts = [Path(data) / part for part in ("train", "test") if (Path(data) / part).is_dir()]
+    for folder in parts or [Path(data)]:
+        changed = write_features(folder, extractor, n_jobs=n_jobs)
+        print(f"{folder}: {'written' if changed else 'unchanged'}")
+
+
+def train(
+    data: str, settings: TrainConfig, out: str | None = None, *, resume: bool = False
+) -> None:
+    """Train an encoder on expert features (or on labels, if there are no features).
+
+    Args:
+        data: A Windows folder, an .npz with the keys X, F, y, group, or a dataset's name.
+        settings: How to train.
+        out: Folder of the run; default runs/<hash of settings and data>.
+        resume: Go on from the last finished epoch of an earlier run in that folder.
+    """
+    from expclr.experiments.runs import train_run
+
+    folder = train_run(data, settings, out, resume=resume)
+    print(folder)
+
+
+def finetune(model: str, data: str, out: str, *, label_fraction: float = 1.0) -> None:
+    """Go on training a model on labels, and fit a classifier on top.
+
+    Args:
+        model: Folder of a trained model.
+        data: As for train; its labels are used, -1 where there is none.
+        out: Folder for the fine-tuned model.
+        label_fraction: Part of the labels to use, stratified.
+    """
+    from expclr.experiments.runs import finetune_run
+
+    print(finetune_run(model, data, out, label_fraction=label_fraction))
+
+
+def embed(model: str, data: str, out: str, *, part: str = "test") -> None:
+    """Write the embeddings of windows as an .npy array (n, e).
+
+    Args:
+        model: Folder of a trained model.
+        data: As for train.
+        out: The .npy file to write.
+        part: "train" or "test", where the data has both.
+    """
+    from expclr.experiments.runs import embed_run
+
+    print(f"{out}: {embed_run(model, data, out, part=part)}")
+
+
+def evaluate(model: str, data: str, out: str | None = None, *, test: str | None = None) -> None:
+    """Measure an encoder: linear and nearest-neighbour probes, distances against features.
+
+    Args:
+        model: Folder of a trained model.
+        data: As for train; probes are fitted on its train part and read on its test part.
+        out: JSON file for the numbers; default metrics.json in the model's folder.
+        test: Test windows, where the data does not have them.
+    """
+    from expclr.experiments.runs import evaluate_run
+
+    path, table = evaluate_run(model, data, out, test=test)
+    print(f"{table}\n{path}")
+
+
+def certify(
+    model: str,
+    data: str,
+    out: str | None = None,
+    method: Literal["exact", "paper-validation", "paper-training"] = "exact",
+    confidence: float = 0.95,
+    holds: float | None = None,
+    *,
+    test: str | None = None,
+) -> None:
+    """Say with a confidence how embedding distances bound feature distances of new windows.
+
+    Args:
+        model: Folder of a trained model.
+        data: As for evaluate; pairs are drawn from its test part, which must be held out.
+        out: JSON file for the certificate; default certificate.json in the model's folder.
+        method: Which bound.
+        confidence: Share of repetitions in which the statement holds.
+        holds: Ask for the shortest interval that holds this share of pairs, for example 0.99.
+        test: Test windows, where the data does not have them.
+    """
+    from expclr.experiments.runs import certify_run
+
+    path, text = certify_run(
+        model, data, out, method=method, confidence=confidence, holds=holds, test=test
+    )
+    print(f"{text}\n{path}")
+
+
+def search(model: str, data: str, query: str, k: int = 5) -> None:
+    """Find the windows most similar to given ones, as CSV lines.
+
+    Args:
+        model: Folder of a trained model.
+        data: Windows to search in; a train part is taken where there is one.
+        query: Windows to search for; a test part is taken where there is one.
+        k: How many neighbours of each.
+    """
+    from expclr.experiments.runs import search_run
+
+    print("query,rank,window,distance,class")
+    for line in search_run(model, data, query, k=k):
+        print(line)
+
+
+def report(model: str, data: str, out: str | None = None, *, test: str | None = None) -> None:
+    """Write one offline HTML page about a model: training, map, neighbours, numbers.
+
+    Args:
+        model: Folder of a trained model.
+        data: As for evaluate.
+        out: The HTML file; default report.html in the model's folder.
+        test: Test windows, where the data does not have them.
+    """
+    from expclr.experiments.runs import report_run
+
+    print(report_run(model, data, out, test=test))
+
+
+def doctor() -> None:
+    """Print versions, devices, data folders, and which extras are missing."""
+    from expclr.experiments.doctor import examine
+
+    for name, value in examine().items():
+        print(f"{name:>14}  {value}")
+
+
+COMMANDS = {
+    command.__name__: command
+    for command in (
+        demo,
+        fetch,
+        prepare,
+        data,
+        features,
+        train,
+        finetune,
+        embed,
+        evaluate,
+        certify,
+        search,
+        report,
+        doctor,
+    )
+}
