@@ -29,7 +29,7 @@ __all__ = ["Demo", "run_demo"]
 
 FRACTIONS = (0.05, 0.1, 0.2, 0.5, 1.0)
 ENCODER = {"width": 32, "blocks": 6, "finest": 64}  # half the work of the default
-EPOCHS, FINETUNE_EPOCHS, SCRATCH_EPOCHS = 40, 20, 40
+EPOCHS, FINETUNE_EPOCHS, SCRATCH_EPOCHS = 40, 15, 25
 
 Embeddings = tuple[NDArray[Any], NDArray[Any]]  # of train and test windows
 System = Callable[[Windows], Embeddings]  # from train windows of which few are labelled
@@ -142,7 +142,7 @@ def _probe(embeddings: Embeddings, few: Windows, test: Windows) -> dict[str, flo
     arguments = (Z_train[known], few.y[known], Z_test, test.y)
     return {
         "linear": linear_probe(*arguments)["accuracy"],
-        "knn1": knn_probe(*arguments, k=1)["accuracy"],
+        "knn1": knn_probe(*arguments, k=1, scaling="standard")["accuracy"],
     }
 
 
