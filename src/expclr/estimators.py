@@ -263,7 +263,9 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if method.target == "none":
             return None, None
         if method.target == "features" and given.features is not None:
-            return None, self._fit_feature_space(given)
+            known = method.takes_labels and given.codes is not None
+            labels = torch.from_numpy(given.codes) if known else None
+            return labels, self._fit_feature_space(given)
         if given.codes is None or given.classes is None:
             raise DataError(
                 f"{type(method).__name__} requires y to be passed, but the target y is None: "
@@ -319,6 +321,8 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         examples = Examples(windows.X, lengths, features, labels)
         with seeded(schedule.random_state):
             method.prepare(features if method.target == "features" else labels, self.embedding_dim)
+            if method.takes_labels and labels is not None:
+                method.prepare_labels(labels, self.embedding_dim)
         validation = None
         if self.validation_fraction and self.finetune_epochs:
             held = torch.from_numpy(_held_out(windows, self.validation_fraction, self._seed()))

@@ -10,6 +10,7 @@ METHODS = Registry(
     "method",
     {
         "expclr": "expclr.methods.expclr:ExpCLRLoss",
+        "expclr_plus": "expclr.methods.expclr_plus:ExpCLRPlus",
         "quadratic": "expclr.methods.quadratic:QuadraticLoss",
         "pair": "expclr.methods.pair:PairLoss",
         "relaxed": "expclr.methods.relaxed:RelaxedContrastiveLoss",

@@ -40,6 +40,8 @@ class Method(nn.Module):
 
     target: ClassVar[Literal["features", "labels", "none"]] = "features"
     views: int = 1
+    takes_labels: bool = False  # beside features, where windows have them
+    alone: ClassVar[bool] = False  # learns from a window without another to compare it with
     finetune: ClassVar[str] = "expclr"  # the method that goes on with few labels
     trains: ClassVar[bool] = True
 
@@ -49,6 +51,9 @@ class Method(nn.Module):
 
     def prepare(self, target: Tensor | None, embedding_dim: int) -> None:
         """Look at the whole training target once, before the first step."""
+
+    def prepare_labels(self, labels: Tensor, embedding_dim: int) -> None:
+        """Look at all training labels once, if the method takes them beside features."""
 
     def step(self, encode: Encode, batch: Batch) -> Tensor:
         """Encode the views of one batch and return its loss."""

@@ -40,6 +40,7 @@ class FeatureDecoding(Method):
     >>> method(torch.randn(4, 3), F[:4]).backward()
     """
 
+    alone = True
     mean: Tensor
     std: Tensor
 
