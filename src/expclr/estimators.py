@@ -23,6 +23,7 @@ from expclr.engine import resolve_device, seeded
 from expclr.errors import ConfigError, DataError
 from expclr.evaluation.probes import LinearHead, fit_linear_head
 from expclr.features.space import FeatureSpace
+from expclr.fixed import FixedFeatures
 from expclr.inputs import Given, read_labels, read_training_data, read_windows, warn_of_empty_rows
 from expclr.methods import METHODS
 from expclr.methods.base import Method, one_hot
@@ -97,6 +98,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     history_: list[dict[str, Any]]
     finetune_history_: list[dict[str, Any]]
     encoder_: ScaledEncoder
+    fixed_: FixedFeatures
     feature_space_: FeatureSpace
     classes_: NDArray[Any]
     head_: LinearHead
@@ -185,6 +187,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         codes, classes = read_labels(windows.y if y is None else y, windows)
         kept = np.flatnonzero(codes >= 0)
         given = Given(windows.subset(kept).check_finite(), None, codes[kept], classes)
+        self.fixed_.share(windows, kept)
         method = self._build(*self._finetune_method())
         labels, features = self._targets(method, given)
         schedule = self._schedule(finetune=True)
@@ -295,6 +298,9 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         network = self._build(kind, {"length": t} | params, channels, self.embedding_dim)
         self.encoder_ = ScaledEncoder(network, channels)
         self.encoder_.fit(windows, self.input_scaling)
+        with seeded(self._seed()):
+            self.encoder_.look(windows)
+        self.fixed_ = FixedFeatures()
         self._n_features_out = self.embedding_dim
 
     def _schedule(self, *, finetune: bool = False) -> Schedule:
@@ -318,7 +324,10 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     ) -> list[dict[str, Any]]:
         windows = given.windows
         lengths = None if windows.lengths is None else torch.from_numpy(windows.lengths)
-        examples = Examples(windows.X, lengths, features, labels)
+        device, fixed = resolve_device(self.device), None
+        if method.trains and not method.augments:
+            fixed = self.fixed_.of(self.encoder_, windows, device=device)
+        examples = Examples(windows.X, lengths, features, labels, fixed)
         with seeded(schedule.random_state):
             method.prepare(features if method.target == "features" else labels, self.embedding_dim)
             if method.takes_labels and labels is not None:
@@ -333,7 +342,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             method,
             examples,
             schedule,
-            device=resolve_device(self.device),
+            device=device,
             validation=validation,
             checkpoint=checkpoint,
             name=type(method).__name__,
@@ -341,13 +350,15 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def _embed(self, windows: Windows) -> NDArray[np.float32]:
         device = resolve_device(self.device)
-        return embed(self.encoder_, windows.X, windows.lengths, device=device)
+        fixed = self.fixed_.of(self.encoder_, windows, device=device)
+        return embed(self.encoder_, windows.X, windows.lengths, device=device, fixed=fixed)
 
     def _fit_head(self, given: Given) -> None:
         assert given.codes is not None
         assert given.classes is not None
-        known = given.codes >= 0
-        Z = self._embed(given.windows.subset(np.flatnonzero(known)))
+        known = np.flatnonzero(given.codes >= 0)
+        self.fixed_.share(given.windows, known)
+        Z = self._embed(given.windows.subset(known))
         self.head_ = fit_linear_head(Z, given.codes[known])
         self.classes_ = given.classes
 

@@ -22,6 +22,7 @@ from expclr.encoders.scaled import ScaledEncoder
 from expclr.errors import ConfigError, DataError
 from expclr.evaluation.probes import LinearHead
 from expclr.features.space import FeatureSpace
+from expclr.fixed import FixedFeatures
 from expclr.storage import new_folder, read_json, write_json, write_text
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def load(kind: type[Any], path: str | Path, *, device: str) -> Any:
     ENCODERS.known(config.encoder)
     estimator = kind.from_config(replace(config, feature_space=_space_setting(config)))
     estimator.from_folder_ = True
+    estimator.fixed_ = FixedFeatures()
     estimator.encoder_ = _read_encoder(folder, config, facts)
     for name in _SHAPE:
         setattr(estimator, f"{name}_", facts[name])

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from expclr.checkpoint import Checkpoint
-from expclr.encoders.scaled import ScaledEncoder
+from expclr.encoders.scaled import ScaledEncoder, encode
 from expclr.engine import average_gradients, gather, seeded, share_of_rank
 from expclr.errors import ConfigError, DataError
 from expclr.methods.base import Batch, Encode, Method
@@ -63,6 +63,7 @@ class Examples:
     lengths: Tensor | None = None  # (n,)
     features: Tensor | None = None  # (n, d)
     labels: Tensor | None = None  # (n,)
+    fixed: Tensor | None = None  # (n, k), of an encoder that has such a part
 
     def __len__(self) -> int:
         return len(self.X)
@@ -80,7 +81,7 @@ class Examples:
         )
 
     def _others(self) -> tuple[Tensor | None, ...]:
-        return self.lengths, self.features, self.labels
+        return self.lengths, self.features, self.labels, self.fixed
 
 
 def train(
@@ -165,17 +166,17 @@ def _loss(
         x, network = encoder.scale(batch.x), encoder.encoder
     whole = Batch(x, batch.lengths, *[v if v is None else gather(v) for v in _targets(batch)])
     assert isinstance(method, Method)
-    return method.step(_Gathered(network), whole)
+    return method.step(_Gathered(network, None if method.augments else batch.fixed), whole)
 
 
 class _Gathered:
     """A network that gives the rows of all ranks: what a method encodes with."""
 
-    def __init__(self, network: nn.Module) -> None:
-        self.network = network
+    def __init__(self, network: nn.Module, fixed: Tensor | None) -> None:
+        self.network, self.fixed = network, fixed
 
     def __call__(self, x: Tensor, lengths: Tensor | None) -> Tensor:
-        return gather(self.network(x, lengths))
+        return gather(encode(self.network, x, lengths, self.fixed))
 
     def __getattr__(self, name: str) -> Encode:
         """Another output of the network, as the feature map of encoder "tstcc"."""
@@ -221,6 +222,7 @@ def embed(
     *,
     device: torch.device,
     batch_size: int | None = None,
+    fixed: Tensor | None = None,
 ) -> NDArray[np.float32]:
     """Embeddings of windows in order, (n, c, t) -> (n, e), read batch by batch.
 
@@ -228,14 +230,14 @@ def embed(
     otherwise, and a window's embedding must not depend on its company.
     """
     encoder.to(device).eval()
-    examples = Examples(X, None if lengths is None else torch.from_numpy(lengths))
+    examples = Examples(X, None if lengths is None else torch.from_numpy(lengths), fixed=fixed)
     size = batch_size or (32 if device.type == "cpu" else 1024)
     starts = range(0, len(X), size)
     parts = []
     for start in tqdm(starts, "embed", disable=len(starts) < 50 or None, leave=False):
         index = torch.arange(start, start + size).clamp_max(len(X) - 1)
         batch = examples.batch(index, device)
-        parts.append(encoder(batch.x, batch.lengths).float().cpu())
+        parts.append(encode(encoder, batch.x, batch.lengths, batch.fixed).float().cpu())
     return torch.cat(parts)[: len(X)].numpy()
 
 

@@ -161,6 +161,15 @@ class Windows:
                 digest.update(field.encode() + array.tobytes())
         return digest.hexdigest()[:12]
 
+    def content(self) -> str:
+        """Characters that tell apart all that an encoder sees: every value of X, and lengths."""
+        digest = hashlib.blake2b(repr((self.X.shape, self.X.dtype)).encode(), digest_size=16)
+        step = max(1, _CHUNK // max(1, self.X[0].size if len(self.X) else 1))
+        for start in range(0, len(self.X), step):
+            digest.update(np.ascontiguousarray(self.X[start : start + step]).data)
+        digest.update(b"" if self.lengths is None else self.lengths.tobytes())
+        return digest.hexdigest()
+
     def subset(self, index: slice | ArrayLike) -> Self:
         """The windows at ``index``: a slice (no copy), a mask or positions."""
         at: Any = index if isinstance(index, slice) else np.asarray(index)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -9,9 +11,10 @@ from torch import Tensor, nn
 from expclr.errors import ConfigError
 from expclr.windows import Windows
 
-__all__ = ["ScaledEncoder"]
+__all__ = ["ScaledEncoder", "encode"]
 
 _ROWS = 1024  # windows looked at in one go
+_ROWS_SHOWN = 2048  # windows a network may look at before training
 
 
 class ScaledEncoder(nn.Module):
@@ -43,8 +46,36 @@ class ScaledEncoder(nn.Module):
         """Windows as the network sees them."""
         return (x - self.mean) / self.std
 
-    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
-        return self.encoder(self.scale(x), lengths)
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, fixed: Tensor | None = None
+    ) -> Tensor:
+        return encode(self.encoder, self.scale(x), lengths, fixed)
+
+    @property
+    def has_fixed(self) -> bool:
+        """Whether part of the network has neither weights nor randomness."""
+        return hasattr(self.encoder, "fixed")
+
+    def fixed(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """What the network makes of windows without any weight, (b, c, t) -> (b, k)."""
+        part: Tensor = self.encoder.fixed(self.scale(x), lengths)  # type: ignore[operator]
+        return part
+
+    def look(self, windows: Windows) -> None:
+        """Show a network that asks for it (``prepare``) some of the training windows."""
+        if not hasattr(self.encoder, "prepare"):
+            return
+        order = torch.randperm(len(windows))[:_ROWS_SHOWN].sort().values.numpy()
+        x = self.scale(torch.from_numpy(np.ascontiguousarray(windows.X[order])))
+        lengths = None if windows.lengths is None else torch.from_numpy(windows.lengths[order])
+        self.encoder.prepare(x, lengths)  # type: ignore[operator]
+
+
+def encode(
+    network: Callable[..., Tensor], x: Tensor, lengths: Tensor | None, fixed: Tensor | None
+) -> Tensor:
+    """Encode windows whose fixed features may be known already."""
+    return network(x, lengths) if fixed is None else network(x, lengths, fixed=fixed)
 
 
 def channel_statistics(windows: Windows) -> tuple[np.ndarray, np.ndarray]:

@@ -23,6 +23,7 @@ class Batch:
     lengths: Tensor | None = None  # (b,)
     features: Tensor | None = None  # (b, d), NaN where missing
     labels: Tensor | None = None  # (b,), -1 where unknown
+    fixed: Tensor | None = None  # (b, k), what the network makes of x without weights
 
     def target(self, kind: str) -> Tensor | None:
         """The target a method of that kind is compared with."""
@@ -48,6 +49,11 @@ class Method(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.view: View = unchanged
+
+    @property
+    def augments(self) -> bool:
+        """Whether the network sees views of windows instead of the windows themselves."""
+        return self.views > 1 or self.view is not unchanged
 
     def prepare(self, target: Tensor | None, embedding_dim: int) -> None:
         """Look at the whole training target once, before the first step."""
