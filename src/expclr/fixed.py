@@ -49,7 +49,7 @@ def _store(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
         return np.empty(shape, dtype)
     with tempfile.TemporaryFile(prefix="expclr-") as file:
         # It has no name, and its room goes with the last reference: nothing is left on kill -9.
-        return np.memmap(file, dtype, "w+", shape=shape)  # type: ignore[call-overload]
+        return np.memmap(file, dtype, "w+", shape=shape)
 
 
 class FixedFeatures:
