@@ -209,18 +209,30 @@ def embed(model: str, data: str, out: str, *, part: str = "test") -> None:
     print(f"{out}: {embed_run(model, data, out, part=part)}")
 
 
-def evaluate(model: str, data: str, out: str | None = None, *, test: str | None = None) -> None:
-    """Measure an encoder: linear and nearest-neighbour probes, distances against features.
+def evaluate(
+    model: str,
+    data: str,
+    out: str | None = None,
+    also: str = "",
+    allow: str = "",
+    *,
+    test: str | None = None,
+) -> None:
+    """Measure an encoder: probes, similar windows, outliers, distances against features.
 
     Args:
         model: Folder of a trained model.
         data: As for train; probes are fitted on its train part and read on its test part.
         out: JSON file for the numbers; default metrics.json in the model's folder.
+        also: What takes longer, with commas between: "baselines" (expert features, raw windows
+            and an untrained encoder), "labels" (fine-tuning on 5 to 100 % of the labels),
+            "suggestions" (labels chosen by suggest_labels and by chance).
+        allow: "shared-groups": accept groups that are in both parts.
         test: Test windows, where the data does not have them.
     """
     from expclr.experiments.runs import evaluate_run
 
-    path, table = evaluate_run(model, data, out, test=test)
+    path, table = evaluate_run(model, data, out, test=test, also=also, allow=allow)
     print(f"{table}\n{path}")
 
 
@@ -231,6 +243,10 @@ def certify(
     method: Literal["exact", "paper-validation", "paper-training"] = "exact",
     confidence: float = 0.95,
     holds: float | None = None,
+    side: Literal["both", "upper", "lower"] = "both",
+    unit: Literal["window", "group"] = "window",
+    interval: Literal["held-out", "training"] = "held-out",
+    search: int = 0,
     *,
     test: str | None = None,
 ) -> None:
@@ -239,48 +255,89 @@ def certify(
     Args:
         model: Folder of a trained model.
         data: As for evaluate; pairs are drawn from its test part, which must be held out.
-        out: JSON file for the certificate; default certificate.json in the model's folder.
-        method: Which bound.
+        out: JSON file for the certificate; default certificate.json in the model's folder. A
+            model card section (.md) and a page (.html) are written beside it.
+        method: Which bound; paper-training takes the interval from the training windows.
         confidence: Share of repetitions in which the statement holds.
         holds: Ask for the shortest interval that holds this share of pairs, for example 0.99.
+        side: Which limit is wanted.
+        unit: New windows of the same groups, or of new groups.
+        interval: Whose pairs the limits come from.
+        search: Speak of a window and one of so many nearest ones of the train part, as search
+            shows them, instead of two windows.
         test: Test windows, where the data does not have them.
     """
-    from expclr.experiments.runs import certify_run
+    from expclr.experiments.certify_search import certify_run
 
-    path, text = certify_run(
-        model, data, out, method=method, confidence=confidence, holds=holds, test=test
+    path, certificate = certify_run(
+        model,
+        data,
+        out,
+        method=method,
+        confidence=confidence,
+        holds=holds,
+        side=side,
+        unit=unit,
+        interval=interval,
+        search=search,
+        test=test,
     )
-    print(f"{text}\n{path}")
+    print(f"{certificate.text()}\n{path}")
 
 
-def search(model: str, data: str, query: str, k: int = 5) -> None:
+def search(
+    model: str,
+    data: str,
+    query: str,
+    k: int = 5,
+    out: str | None = None,
+    certificate: str | None = None,
+    save_index: str | None = None,
+    report: str | None = None,
+) -> None:
     """Find the windows most similar to given ones, as CSV lines.
 
     Args:
         model: Folder of a trained model.
-        data: Windows to search in; a train part is taken where there is one.
+        data: Windows to search in (a train part is taken where there is one), or a saved index.
         query: Windows to search for; a test part is taken where there is one.
         k: How many neighbours of each.
+        out: CSV file; default is to print.
+        certificate: JSON file of certify (best with --search): adds the limits of the distance of
+            expert features to each line.
+        save_index: Folder to keep the embeddings of the data in, for later searches.
+        report: HTML file that shows the first queries beside what was found.
     """
-    from expclr.experiments.runs import search_run
+    from expclr.experiments.certify_search import search_run
 
-    print("query,rank,window,distance,class")
-    for line in search_run(model, data, query, k=k):
-        print(line)
+    lines = search_run(
+        model, data, query, k=k, certificate=certificate, save_index=save_index, report=report
+    )
+    if out is None:
+        print("\n".join(lines))
+        return
+    from expclr.storage import write_text
+
+    write_text(out, "\n".join(lines) + "\n")
+    print(out)
 
 
-def report(model: str, data: str, out: str | None = None, *, test: str | None = None) -> None:
+def report(
+    model: str, data: str, out: str | None = None, allow: str = "", *, test: str | None = None
+) -> None:
     """Write one offline HTML page about a model: training, map, neighbours, numbers.
 
     Args:
         model: Folder of a trained model.
         data: As for evaluate.
-        out: The HTML file; default report.html in the model's folder.
+        out: The HTML file; default report.html in the model's folder. The numbers go to
+            metrics.json in the model's folder.
+        allow: As for evaluate.
         test: Test windows, where the data does not have them.
     """
     from expclr.experiments.runs import report_run
 
-    print(report_run(model, data, out, test=test))
+    print(report_run(model, data, out, test=test, allow=allow))
 
 
 def doctor() -> None:

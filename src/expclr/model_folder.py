@@ -32,7 +32,9 @@ __all__ = ["FILES", "environment", "load", "save"]
 
 FORMAT = 1
 FILES = (  # all that a run's folder may hold
+    "certificate.html",
     "certificate.json",
+    "certificate.md",
     "checkpoint",
     "config.yaml",
     "encoder.safetensors",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from expclr.errors import ConfigError
+from expclr.errors import ConfigError, DataError
 from expclr.evaluation.disjoint_pairs import DrawnRatios, Unit, draw_ratios
 from expclr.evaluation.inputs import check_disjoint
 from expclr.evaluation.intervals import (
@@ -22,6 +23,17 @@ from expclr.evaluation.intervals import (
 __all__ = ["Certificate", "Method", "certify", "certify_ratios"]
 
 Method = Literal["exact", "paper-validation", "paper-training"]
+
+_KINDS: dict[str, type] = {
+    "lower": float,
+    "upper": float,
+    "miss_probability": float,
+    "confidence": float,
+    "n_pairs": int,
+    "misses": int,
+    "left_out": int,
+    "collapsed": int,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +56,9 @@ class Certificate:
         The method asked for, and the bound it came to, in words.
     subject : str
         What the statement is about, in words.
+    left_out, collapsed : int
+        Pairs that were not used for want of a ratio, and pairs with an infinite one: different
+        features, the same embedding.
     ratios : array (n_pairs,)
         The pairs' ratios, for plots.
     """
@@ -58,6 +73,7 @@ class Certificate:
     bound: str
     subject: str = "two new windows"
     left_out: int = 0
+    collapsed: int = 0
     ratios: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
 
     def feature_distance(self, embedding_distance: ArrayLike) -> tuple[Any, Any]:
@@ -102,6 +118,27 @@ class Certificate:
             values[limit] = values[limit] if np.isfinite(values[limit]) else None
         return values | {"text": self.text()}
 
+    @classmethod
+    def of_record(cls, values: Mapping[str, Any]) -> Self:
+        """The certificate that ``record`` wrote, without its pairs.
+
+        Examples
+        --------
+        >>> sure = certify_ratios(np.array([1.0, 2.0, 3.0] * 100))
+        >>> Certificate.of_record(sure.record()).text() == sure.text()
+        True
+        """
+        try:
+            known = {f.name: values[f.name] for f in fields(cls) if f.name != "ratios"}
+            for name, kind in _KINDS.items():
+                known[name] = np.inf if known[name] is None else kind(known[name])
+            return cls(**known)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                f"not a certificate ({type(error).__name__}: {error}): give what "
+                "Certificate.record or expclr certify wrote"
+            ) from error
+
     def _limits(self) -> str:
         if np.isinf(self.upper):
             return f"at least {self.lower:.4g} times"
@@ -111,11 +148,10 @@ class Certificate:
 
     def _remark(self) -> str:
         remark = "."
-        collapsed = int(np.isinf(self.ratios).sum())
-        if collapsed and np.isinf(self.upper):
+        if self.collapsed and np.isinf(self.upper):
             remark += (
-                f" There is no upper limit: {collapsed:,} pairs have different features but the "
-                "same embedding."
+                f" There is no upper limit: {self.collapsed:,} pairs have different features but "
+                "the same embedding."
             )
         if self.left_out:
             remark += (
@@ -242,6 +278,7 @@ def certify_ratios(
         found.bound,
         subject,
         left_out,
+        int(np.isinf(ratios).sum()),
         ratios,
     )
 

@@ -18,8 +18,6 @@ from expclr.storage import new_folder, read_json, write_json
 __all__ = ["NeighbourIndex", "Neighbours"]
 
 FORMAT = 1
-_KEPT = ("lower", "upper", "miss_probability", "confidence", "n_pairs", "misses")
-_SAID = ("method", "bound", "subject")
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +124,11 @@ class NeighbourIndex:
                 np.save(folder / "ids.npy", self.ids, allow_pickle=False)
             write_json(
                 folder / "meta.json",
-                {"format": FORMAT, "rows": len(self), "certificate": _to_json(self.certificate)},
+                {
+                    "format": FORMAT,
+                    "rows": len(self),
+                    "certificate": None if self.certificate is None else self.certificate.record(),
+                },
             )
         return Path(path)
 
@@ -143,25 +145,8 @@ class NeighbourIndex:
             Z = np.load(folder / "Z.npy", mmap_mode="r", allow_pickle=False)
             named = (folder / "ids.npy").exists()
             ids = np.load(folder / "ids.npy", allow_pickle=False) if named else None
-            certificate = _from_json(meta.get("certificate"))
-        except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
+            kept = meta.get("certificate")
+            certificate = None if kept is None else Certificate.of_record(kept)
+        except (OSError, ValueError, EOFError) as error:
             raise DataError(f"{folder} is not a readable index ({error}): save it again") from error
         return cls(Z, ids=ids, certificate=certificate)
-
-
-def _to_json(certificate: Certificate | None) -> dict[str, Any] | None:
-    """Numbers as text, which keeps an infinite limit and every digit."""
-    if certificate is None:
-        return None
-    return {name: repr(float(getattr(certificate, name))) for name in _KEPT} | {
-        name: getattr(certificate, name) for name in _SAID
-    }
-
-
-def _from_json(values: dict[str, Any] | None) -> Certificate | None:
-    if values is None:
-        return None
-    numbers = {name: float(values[name]) for name in _KEPT}
-    counts = {name: int(numbers.pop(name)) for name in ("n_pairs", "misses")}
-    words = {name: str(values[name]) for name in _SAID}
-    return Certificate(**numbers, **counts, **words)  # type: ignore[arg-type]  # checked by name

@@ -1,15 +1,18 @@
-"""What an encoder is worth on windows it has not seen: probes and distances."""
+"""What an encoder is worth on windows it has not seen: probes, tasks and distances."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from expclr.errors import ConfigError, suggest
 from expclr.estimators import RepresentationLearner
-from expclr.evaluation import PROBES, bilipschitz
+from expclr.evaluation import bilipschitz
+from expclr.experiments import worth
 from expclr.experiments.tables import text_table
 from expclr.windows import Windows
 
@@ -27,29 +30,68 @@ class Measured:
     def table(self) -> str:
         """The probes' numbers as text."""
         metrics = ("accuracy", "macro_f1", "kappa")
-        rows = [[name, *(p[m] for m in metrics)] for name, p in self.values["probes"].items()]
+        named = {"": self.values["probes"]}
+        named |= {f", {name}": b["probes"] for name, b in self.values.get("baselines", {}).items()}
+        rows = [
+            [f"{probe['protocol']}{of}", *(probe[m] for m in metrics)]
+            for of, probes in named.items()
+            for probe in probes.values()
+        ]
         return text_table(["probe", *metrics], rows) if rows else "no labels: no probes"
 
 
-def measure(learner: RepresentationLearner, train: Windows, test: Windows) -> Measured:
-    """Probes fitted on train and read on test; pair ratios between test windows."""
-    Z_train, Z_test = learner.transform(train), learner.transform(test)
-    probes = {}
-    if train.y is not None and test.y is not None:
-        probes = {
-            name: probe(Z_train, train.y, Z_test, test.y).record() for name, probe in PROBES.items()
-        }
+def measure(
+    learner: RepresentationLearner,
+    train: Windows,
+    test: Windows,
+    *,
+    also: Sequence[str] = (),
+    allow: Sequence[str] = (),
+) -> Measured:
+    """Probes and tasks fitted on train and read on test; pair ratios between test windows.
+
+    ``also``: "baselines", "labels" and "suggestions" take longer; ``allow``: "shared-groups".
+    """
+    _check(also)
+    worth.check_parts(train, test, allow=allow)
+    Z, F = (learner.transform(train), learner.transform(test)), _features(learner, train, test)
     values: dict[str, Any] = {
         "train_windows": len(train),
         "test_windows": len(test),
         "train_fingerprint": train.fingerprint(),
         "test_fingerprint": test.fingerprint(),
-        "probes": probes,
+        "history": learner.history_,
+        "probes": worth.probe_records(Z, train, test),
+        **worth.task_records(Z, F, train, test),
     }
-    if test.F is None or not hasattr(learner, "feature_space_"):
-        return Measured(values, Z_test)
-    pairs = bilipschitz(Z_test, learner.feature_space_.transform(test.F))
-    # JSON knows no infinity: windows that share an embedding make l_plus None.
-    limits = {"l_minus": pairs.l_minus, "l_plus": pairs.l_plus}
-    values["distances"] = {k: float(v) if np.isfinite(v) else None for k, v in limits.items()}
-    return Measured(values, Z_test, pairs)
+    pairs = None
+    if F is not None:
+        pairs = bilipschitz(Z[1], F[1])
+        values["distances"] = worth.distance_record(pairs)
+        certificate = worth.held_out_certificate(Z[1], F[1], test)
+        if certificate is not None:
+            values["certificate"] = worth.certificate_record(certificate)
+    if "baselines" in also:
+        values["baselines"] = worth.baseline_records(learner, F, train, test)
+    if "labels" in also:
+        values["labels"] = worth.label_records(learner, train, test)
+    if "suggestions" in also:
+        values["suggestions"] = worth.suggestion_records(Z, train, test)
+    return Measured(values, Z[1], pairs)
+
+
+def _features(
+    learner: RepresentationLearner, train: Windows, test: Windows
+) -> worth.Embeddings | None:
+    """Expert features in the space of training, where both parts have them."""
+    if train.F is None or test.F is None or not hasattr(learner, "feature_space_"):
+        return None
+    space = learner.feature_space_
+    return space.transform(train.F), space.transform(test.F)
+
+
+def _check(also: Sequence[str]) -> None:
+    for name in also:
+        if name not in worth.ALSO:
+            known = suggest(name, list(worth.ALSO))
+            raise ConfigError(f"nothing to measure is named {name!r}: {known}")

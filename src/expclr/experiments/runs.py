@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,24 +14,25 @@ from expclr.config import TrainConfig, run_id
 from expclr.datasets.opening import open_data, open_part
 from expclr.errors import DataError
 from expclr.estimators import RepresentationLearner
-from expclr.evaluation import NeighbourIndex, certify
 from expclr.experiments.measure import Measured, measure
+from expclr.experiments.worth import ALSO
 from expclr.inputs import read_training_data
 from expclr.model_folder import FILES
-from expclr.storage import refuse_strangers, write_bytes, write_json
+from expclr.storage import read_json, refuse_strangers, write_bytes, write_json
 from expclr.windows import Windows
 
 __all__ = [
-    "certify_run",
     "embed_run",
     "evaluate_run",
     "finetune_run",
+    "open_run",
     "report_run",
-    "search_run",
     "train_run",
 ]
 
 log = logging.getLogger(__name__)
+
+METRICS = "metrics.json"  # in a model's folder
 
 
 def train_run(data: str, settings: TrainConfig, out: str | None, *, resume: bool) -> Path:
@@ -69,83 +69,43 @@ def embed_run(model: str, data: str, out: str, *, part: str) -> tuple[int, ...]:
     return Z.shape
 
 
-def evaluate_run(model: str, data: str, out: str | None, *, test: str | None) -> tuple[Path, str]:
+def evaluate_run(
+    model: str, data: str, out: str | None, *, test: str | None, also: str, allow: str
+) -> tuple[Path, str]:
     """Write metrics.json; return its path and a table."""
-    measured = _measure(model, data, test)[0]
-    path = Path(out or Path(model) / "metrics.json")
+    learner, train, held = open_run(model, data, test)
+    measured = measure(learner, train, held, also=_words(also), allow=_words(allow))
+    path = Path(out or Path(model) / METRICS)
     write_json(path, measured.values)
     return path, measured.table()
 
 
-def certify_run(
-    model: str,
-    data: str,
-    out: str | None,
-    *,
-    method: Literal["exact", "paper-validation", "paper-training"],
-    confidence: float,
-    holds: float | None,
-    test: str | None,
-) -> tuple[Path, str]:
-    """Write certificate.json; return its path and the certificate in words."""
-    learner, train, held = _opened(model, data, test)
-    if held.F is None:
-        raise DataError(
-            f"{data} has no expert features in its test part: there is nothing to bound"
-        )
-    if not hasattr(learner, "feature_space_"):
-        raise DataError(f"{model} was not trained on expert features: there is nothing to bound")
-    certificate = certify(
-        learner.transform(held),
-        learner.feature_space_.transform(held.F),
-        confidence=confidence,
-        method=method,
-        holds=holds,
-        group=held.group,
-        group_train=train.group,
-    )
-    path = Path(out or Path(model) / "certificate.json")
-    write_json(path, certificate.record())
-    return path, certificate.text()
-
-
-def search_run(model: str, data: str, query: str, *, k: int) -> Iterator[str]:
-    """Lines of CSV: the k windows of ``data`` nearest to each window of ``query``."""
-    learner = RepresentationLearner.load(model)
-    known, asked = open_part(data), open_part(query, "test")
-    index = NeighbourIndex(learner.transform(known))
-    found = index.search(learner.transform(asked), k)
-    for row, (windows, distances) in enumerate(zip(found.index, found.distance, strict=True)):
-        for rank, (window, distance) in enumerate(zip(windows, distances, strict=True), 1):
-            yield f"{row},{rank},{window},{distance:.6g},{_class_of(known, int(window))}"
-
-
-def _class_of(windows: Windows, row: int) -> str:
-    if windows.y is None or windows.y[row] < 0:
-        return ""
-    code = int(windows.y[row])
-    return windows.class_names[code] if windows.class_names else str(code)
-
-
-def report_run(model: str, data: str, out: str | None, *, test: str | None) -> Path:
-    """Write one offline HTML page about a model."""
+def report_run(model: str, data: str, out: str | None, *, test: str | None, allow: str) -> Path:
+    """Write one offline HTML page about a model, and its numbers to metrics.json."""
     from expclr.experiments.story import model_report
     from expclr.report import write_report
 
-    measured, learner, _, held = _measure(model, data, test)
+    learner, train, held = open_run(model, data, test)
+    measured = measure(learner, train, held, allow=_words(allow))
+    measured.values.update(_known_before(model, measured))
     path = Path(out or Path(model) / "report.html")
     write_report(path, model_report(learner, held, measured))
+    write_json(Path(model) / METRICS, measured.values)
     return path
 
 
-def _measure(
-    model: str, data: str, test: str | None
-) -> tuple[Measured, RepresentationLearner, Windows, Windows]:
-    learner, train, held = _opened(model, data, test)
-    return measure(learner, train, held), learner, train, held
+def _known_before(model: str, measured: Measured) -> dict[str, Any]:
+    """What evaluate took longer to measure on the same windows, and report need not again."""
+    path = Path(model) / METRICS
+    known = read_json(path) if path.exists() else {}
+    same = isinstance(known, dict) and all(
+        known.get(part) == measured.values[part]
+        for part in ("train_fingerprint", "test_fingerprint")
+    )
+    return {name: known[name] for name in ALSO if name in known} if same else {}
 
 
-def _opened(
+def open_run(
     model: str, data: str, test: str | None
 ) -> tuple[RepresentationLearner, Windows, Windows]:
     train, held = open_data(data)
@@ -153,6 +113,11 @@ def _opened(
     if held is None:
         raise DataError(f"{data} has no test part: give one with --test")
     return RepresentationLearner.load(model), train, held
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Words with commas between."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def _check_writable(folder: Path) -> None:

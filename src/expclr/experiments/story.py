@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from expclr.estimators import RepresentationLearner
+from expclr.experiments.evaluation_sections import evaluation_sections
 from expclr.experiments.measure import Measured
 from expclr.model_folder import environment
 from expclr.report import (
@@ -14,7 +15,6 @@ from expclr.report import (
     Report,
     Section,
     Series,
-    Table,
     embedding_map,
     pair_ratios,
 )
@@ -30,8 +30,8 @@ def model_report(learner: RepresentationLearner, test: Windows, measured: Measur
         f"{len(test)} windows that it has not seen."
     )
     sections: list[Section] = [what_was_run(learner, {"test windows": len(test)})]
-    sections += _probes(measured) + learning(learner)
-    sections += [embedding_map(measured.Z_test, test), *ratios(measured)]
+    sections += [*learning(learner), embedding_map(measured.Z_test, test)]
+    sections += evaluation_sections(measured.values, test.class_names)
     return Report(f"expclr on {test.name or 'windows'}", lead, sections)
 
 
@@ -74,20 +74,3 @@ def ratios(measured: Measured) -> list[Section]:
 
 def _curve(name: str, history: list[dict[str, Any]], key: str) -> Series:
     return Series(name, [r["epoch"] + 1 for r in history], [r[key] for r in history])
-
-
-def _probes(measured: Measured) -> list[Section]:
-    metrics = ("accuracy", "macro_f1", "kappa")
-    probes = measured.values["probes"]
-    if not probes:
-        return []
-    return [
-        Table(
-            "What can be read from the embedding",
-            ["probe", *metrics],
-            [[name, *(values[m] for m in metrics)] for name, values in probes.items()],
-            formats=".3f",
-            caption="Simple classifiers fitted on the training windows' embeddings and read on the "
-            "test windows: the better they do, the better classes are laid out.",
-        )
-    ]
