@@ -144,7 +144,7 @@ class _Exploding(ExpCLRLoss):
 
 
 def test_a_loss_that_is_not_finite_stops_with_what_to_try(windows):
-    with pytest.raises(DivergedError, match=r"epoch 0 .*rate of 0\.01.*lower lr"):
+    with pytest.raises(DivergedError, match=r"step 0 of epoch 0 .*rate of 0\.01.*lower lr"):
         _train(windows, method=_Exploding())
 
 

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,19 @@ from tqdm import tqdm
 
 from expclr.checkpoint import Checkpoint
 from expclr.encoders.scaled import ScaledEncoder, encode
-from expclr.engine import average_gradients, gather, seeded, share_of_rank
+from expclr.engine import (
+    CapturedEpoch,
+    CaptureError,
+    adam,
+    average_gradients,
+    gather,
+    rank_of,
+    seeded,
+    set_lr,
+    share_of_rank,
+)
 from expclr.errors import ConfigError, DataError
+from expclr.examples import Examples, Resident
 from expclr.methods.base import Batch, Encode, Method
 
 __all__ = ["DivergedError", "Examples", "Schedule", "TrainingInterrupted", "embed", "train"]
@@ -54,34 +65,15 @@ class Schedule:
                 "epochs >= 0, lr > 0 and a decay above 0 and up to 1"
             )
 
+    def lr_of(self, epoch: int) -> float:
+        """The learning rate of an epoch."""
+        return self.lr * self.lr_decay**epoch
 
-@dataclass(frozen=True)
-class Examples:
-    """What is trained on: windows, perhaps on disk, beside their targets in memory."""
-
-    X: NDArray[np.float32]  # (n, c, t)
-    lengths: Tensor | None = None  # (n,)
-    features: Tensor | None = None  # (n, d)
-    labels: Tensor | None = None  # (n,)
-    fixed: Tensor | None = None  # (n, k), of an encoder that has such a part
-
-    def __len__(self) -> int:
-        return len(self.X)
-
-    def batch(self, index: Tensor, device: torch.device) -> Batch:
-        """The windows at ``index``, on the device."""
-        x = torch.from_numpy(np.ascontiguousarray(self.X[index.numpy()]))
-        others = [v if v is None else v[index].to(device) for v in self._others()]
-        return Batch(x.to(device), *others)
-
-    def subset(self, index: Tensor) -> Examples:
-        """The examples at ``index``."""
-        return Examples(
-            self.X[index.numpy()], *[v if v is None else v[index] for v in self._others()]
-        )
-
-    def _others(self) -> tuple[Tensor | None, ...]:
-        return self.lengths, self.features, self.labels, self.fixed
+    def order(self, n: int, epoch: int) -> Tensor:
+        """Batches of one size of shuffled windows, (steps, b); the rest waits for another epoch."""
+        size = min(self.batch_size, n)
+        order = np.random.default_rng([self.random_state, epoch]).permutation(n)
+        return torch.from_numpy(order[: n // size * size].reshape(-1, size))
 
 
 def train(
@@ -105,16 +97,23 @@ def train(
     if len(examples) < 2:
         raise DataError(f"{len(examples)} window to train on: at least 2 are wanted")
     model = nn.ModuleList([encoder, method]).to(device)
-    optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, betas=(0.9, 0.999))
+    optimizer = adam(model.parameters(), schedule.lr, device)
     history = checkpoint.resume(model, optimizer) if checkpoint else []
+    train_epoch = _epochs(model, optimizer, examples, schedule, device)
     kept = _copy_of(model)
     try:
         for epoch in _progress(len(history), schedule, name):
             started = time.perf_counter()
-            lr = optimizer.param_groups[0]["lr"] = schedule.lr * schedule.lr_decay**epoch
+            lr = schedule.lr_of(epoch)
+            set_lr(optimizer, lr)
+            model.train()
             with seeded(schedule.random_state, epoch):
-                loss = _epoch(model, optimizer, examples, schedule, epoch, device)
-            record: dict[str, Any] = {"epoch": epoch, "loss": _finite(loss, epoch, lr), "lr": lr}
+                losses = train_epoch(schedule.order(len(examples), epoch))
+            record: dict[str, Any] = {
+                "epoch": epoch,
+                "loss": mean_of_finite(losses, epoch, lr),
+                "lr": lr,
+            }
             if validation is not None:
                 with seeded(schedule.random_state, epoch):  # two-view methods draw here too
                     record["validation_loss"] = evaluate(
@@ -134,32 +133,62 @@ def train(
     return history
 
 
-def _epoch(
+def _epochs(
     model: nn.ModuleList,
     optimizer: torch.optim.Optimizer,
     examples: Examples,
     schedule: Schedule,
-    epoch: int,
     device: torch.device,
-) -> Tensor:
-    """Every window once, in an order of its own; return the mean loss."""
-    model.train()
-    total, steps = torch.zeros((), device=device), 0
-    for index in _batches(len(examples), schedule, epoch):
-        loss = _loss(model[0], model[1], examples, index, device)
+) -> Callable[[Tensor], Tensor]:
+    """What trains on the batches of an order (steps, b) and gives the losses, (steps,).
+
+    On CUDA the step is captured once and replayed, where its method allows it.
+    """
+    near = examples.on(device)
+
+    def step(index: Tensor) -> Tensor:
+        loss = _loss(model[0], model[1], near, index, device)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         average_gradients(model.parameters())
         optimizer.step()
-        total, steps = total + loss.detach(), steps + 1
-    return total / steps
+        return loss.detach()
+
+    def plain(order: Tensor) -> Tensor:
+        at = order.to(device) if isinstance(near, Resident) else order
+        return torch.stack([step(index) for index in at])
+
+    if not isinstance(near, Resident) or rank_of()[1] > 1:
+        return plain
+    model.train()
+    with seeded(schedule.random_state):
+        try:
+            order = schedule.order(len(examples), 0).to(device)
+            return CapturedEpoch(step, lambda: _state_of(model, optimizer), order)
+        except CaptureError as reason:
+            log.info("%s trains step by step: %s", type(model[1]).__name__, reason)
+            return plain
+
+
+def _state_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Tensor]:
+    """All that a step changes."""
+    moments = [v for slots in optimizer.state.values() for v in slots.values()]
+    return [*model.parameters(), *model.buffers(), *moments]
 
 
 def _loss(
-    encoder: nn.Module, method: nn.Module, examples: Examples, index: Tensor, device: torch.device
+    encoder: nn.Module,
+    method: nn.Module,
+    examples: Examples | Resident,
+    index: Tensor,
+    device: torch.device,
 ) -> Tensor:
     """This rank encodes its share; the loss is over the rows of all ranks."""
-    batch = examples.batch(share_of_rank(index), device)
+    return loss_of(encoder, method, examples.batch(share_of_rank(index), device))
+
+
+def loss_of(encoder: nn.Module, method: nn.Module, batch: Batch) -> Tensor:
+    """The method's loss of one batch, of which each rank holds its share."""
     x, network = batch.x, encoder
     if isinstance(encoder, ScaledEncoder):
         # Views are drawn of scaled windows: their strengths are then in standard deviations.
@@ -188,14 +217,6 @@ def _targets(batch: Batch) -> tuple[Tensor | None, Tensor | None]:
     return batch.features, batch.labels
 
 
-def _batches(n: int, schedule: Schedule, epoch: int) -> Iterator[Tensor]:
-    """Shuffled batches of one size; what is left over waits for another epoch."""
-    size = min(schedule.batch_size, n)
-    order = np.random.default_rng([schedule.random_state, epoch]).permutation(n)
-    for start in range(0, n - size + 1, size):
-        yield torch.from_numpy(order[start : start + size])
-
-
 @torch.no_grad()
 def evaluate(
     encoder: nn.Module,
@@ -209,7 +230,7 @@ def evaluate(
     method.eval()
     losses = [
         _loss(encoder, method, examples, index, device)
-        for index in _batches(len(examples), schedule, 0)
+        for index in schedule.order(len(examples), 0)
     ]
     return float(torch.stack(losses).mean())
 
@@ -258,14 +279,16 @@ def _progress(done: int, schedule: Schedule, name: str) -> tqdm[int]:
     )
 
 
-def _finite(loss: Tensor, epoch: int, lr: float) -> float:
-    value = float(loss)
-    if not math.isfinite(value):
-        raise DivergedError(
-            f"the loss is {value} in epoch {epoch} at a learning rate of {lr:.2g}: "
-            "try a lower lr, or look for extreme values in X and F"
-        )
-    return value
+def mean_of_finite(losses: Tensor, epoch: int, lr: float) -> float:
+    """The mean of an epoch's losses; an error that names the first step that is not finite."""
+    values = losses.tolist()
+    for step, value in enumerate(values):
+        if not math.isfinite(value):
+            raise DivergedError(
+                f"the loss is {value} in step {step} of epoch {epoch} at a learning rate of "
+                f"{lr:.2g}: try a lower lr, or look for extreme values in X and F"
+            )
+    return math.fsum(values) / len(values)
 
 
 def _how_to_go_on(history: list[Any], schedule: Schedule, checkpoint: Checkpoint | None) -> str:

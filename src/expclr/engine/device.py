@@ -1,0 +1,48 @@
+"""The device by its name, and random numbers that depend on seeds alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from expclr.errors import ConfigError
+
+__all__ = ["resolve_device", "seeded"]
+
+
+def resolve_device(device: str) -> torch.device:
+    """The device of that name; "auto" takes CUDA, then Apple's MPS, then the CPU."""
+    if device != "auto":
+        return _checked(device)
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def _checked(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"device {name!r} cannot be used ({reason}): try 'auto'") from error
+    return device
+
+
+@contextmanager
+def seeded(*seeds: int) -> Iterator[None]:
+    """Random numbers inside the block depend on the seeds alone, and nothing outside changes."""
+    devices = list(range(torch.cuda.device_count()))
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(_mix(*seeds))
+        yield
+
+
+def _mix(*seeds: int) -> int:
+    """One seed of several, so that (0, 1) and (1, 0) differ."""
+    mixed = 0
+    for seed in seeds:
+        mixed = (mixed * 1_000_003 + seed + 0x9E3779B9) % 2**63
+    return mixed
