@@ -10,6 +10,7 @@ ENCODERS = Registry(
     "encoder",
     {
         "tcn": "expclr.encoders.tcn:TCN",
+        "rocket": "expclr.encoders.rocket:Rocket",
         "tstcc": "expclr.encoders.tstcc:TSTCCEncoder",
     },
 )

@@ -163,8 +163,12 @@ class WeightNormConvolution(nn.Conv1d):
     def _norms(self) -> Tensor:
         return torch.linalg.vector_norm(self.weight, dim=(1, 2), keepdim=True)
 
+    def normalised_weight(self) -> Tensor:
+        """The filters, (w, c, k)."""
+        return self.gain * self.weight / self._norms()
+
     def forward(self, x: Tensor) -> Tensor:
-        return self._conv_forward(x, self.gain * self.weight / self._norms(), self.bias)
+        return self._conv_forward(x, self.normalised_weight(), self.bias)
 
 
 def _strides(
