@@ -66,7 +66,8 @@ def prepare(
     """Make windows ready for training: of a dataset, or of your own files with --x.
 
     Args:
-        name: A dataset; or any name for your own data, which then go to data/NAME.
+        name: A dataset, its options behind it as in ucr,problem=ECG5000; or any name for your own
+            data, which then go to data/NAME.
         x: Your signals: .npz, .npy, a folder of them, a long or wide table (.csv, .parquet), one
             recording or a folder of recordings (.csv, .edf, .hea).
         features: Columns with commas between, or a file with a row for each window or case.
@@ -120,11 +121,13 @@ def prepare(
 
 def _prepare_known(name: str) -> None:
     from expclr.datasets import DATASETS, load_dataset
+    from expclr.datasets.choices import split_choice
     from expclr.errors import ConfigError, suggest
 
-    if name not in DATASETS:
-        known = suggest(name, list(DATASETS))
-        raise ConfigError(f"no dataset named {name!r}; your own data need --x. {known}")
+    key, _ = split_choice(name)
+    if key not in DATASETS and ":" not in key:
+        known = suggest(key, list(DATASETS))
+        raise ConfigError(f"no dataset named {key!r}; your own data need --x. {known}")
     for part, windows in zip(("train", "test"), load_dataset(name), strict=True):
         print(f"{part}: {windows}")
 
@@ -134,7 +137,8 @@ def data(action: Literal["info"], name: str) -> None:
 
     Args:
         action: What to do; "info" is all there is.
-        name: A dataset, or a folder with train and test.
+        name: A dataset, its options behind it as in ucr,problem=ECG5000; or a folder with train and
+            test.
     """
     from expclr.datasets.describe import describe, summary_text
     from expclr.datasets.opening import open_data
@@ -170,7 +174,8 @@ def train(
     """Train an encoder on expert features (or on labels, if there are no features).
 
     Args:
-        data: A Windows folder, an .npz with the keys X, F, y, group, or a dataset's name.
+        data: A Windows folder, an .npz with the keys X, F, y, group, or a dataset's name, its
+            options behind it as in mitdb,features=ecg88.
         settings: How to train.
         out: Folder of the run; default runs/<hash of settings and data>.
         resume: Go on from the last finished epoch of an earlier run in that folder.

@@ -30,12 +30,25 @@ def load_dataset(name: str, root: str | None = None, **options: Any) -> tuple[Wi
     Parameters
     ----------
     name : str
-        A key of ``DATASETS`` or a ``"module:function"`` of your own.
+        A key of ``DATASETS`` or a ``"module:function"`` of your own; options may follow it, as on
+        the command line: ``"ucr,problem=ECG5000"``.
     root : str, optional
         Folder of the raw data, ``<root>/<name>/...``; default the environment variable
         EXPCLR_DATA, else the user's data folder.
     **options
         Choices of that dataset, named in its docstring.
+
+    Examples
+    --------
+    >>> _, test = load_dataset("machine,n_machines=3,test_machines=1")
+    >>> test
+    Windows(machine: 50 windows, 3 channels x 512 timepoints, 12 features, 6 classes, 1 groups)
     """
-    train, test = DATASETS[name](root=root, **options)
+    from expclr.datasets.choices import check_options, split_choice
+
+    key, chosen = split_choice(name)
+    load = DATASETS[key]
+    given = {"root": root} | chosen | options
+    check_options(key, load, given)
+    train, test = load(**given)
     return train, test

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from expclr.datasets import DATASETS, load_dataset
+from expclr.datasets.choices import split_choice
 from expclr.errors import DataError, suggest
 from expclr.windows import Windows, load_windows
 
@@ -12,18 +13,22 @@ __all__ = ["open_data", "open_part"]
 
 
 def open_data(data: str) -> tuple[Windows, Windows | None]:
-    """(train, test) of a dataset's name, or of a folder with train/ and test/; else (all, None)."""
+    """(train, test) of a dataset's name, or of a folder with train/ and test/; else (all, None).
+
+    Options of a dataset may follow its name: ``ucr,problem=ECG5000``.
+    """
     path = Path(data)
     if (path / "train").is_dir():
         test = path / "test"
         return Windows.load(path / "train"), Windows.load(test) if test.is_dir() else None
     if path.exists():
         return load_windows(path), None
-    if data in DATASETS or (":" in data and not path.suffix):
+    name, _ = split_choice(data)
+    if name in DATASETS or (":" in name and not Path(name).suffix):
         return load_dataset(data)
     raise DataError(
         f"no data {data!r}: give a Windows folder, an .npz with the keys X, F, y, group, or a "
-        f"dataset: {suggest(data, list(DATASETS))}"
+        f"dataset: {suggest(name, list(DATASETS))}"
     )
 
 
