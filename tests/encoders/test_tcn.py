@@ -63,6 +63,13 @@ def test_strides_can_be_given():
         _tcn(strides=(2, 1))
 
 
+def test_dilations_can_be_given():
+    blocks = _tcn(dilations=(1, 3, 1, 3)).blocks
+    assert [block.first.convolution.dilation for block in blocks] == [(1,), (3,), (1,), (3,)]
+    with pytest.raises(ConfigError, match="2 dilations for 4 blocks"):
+        _tcn(dilations=(2, 1))
+
+
 def test_the_receptive_field_is_that_of_eight_doubling_blocks():
     torch.manual_seed(0)
     encoder = TCN(1, 4, width=4, kernel=3, pooling=("mean",), norm="none").eval()

@@ -11,6 +11,7 @@ ENCODERS = Registry(
     {
         "tcn": "expclr.encoders.tcn:TCN",
         "rocket": "expclr.encoders.rocket:Rocket",
+        "hybrid": "expclr.encoders.hybrid:Hybrid",
         "tstcc": "expclr.encoders.tstcc:TSTCCEncoder",
     },
 )

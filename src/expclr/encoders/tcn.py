@@ -30,6 +30,8 @@ class TCN(nn.Module):
         Channels and kernel size (odd) of every convolution; block i has dilation 2**i.
     strides : tuple of int, optional
         One for each block, instead of those chosen from ``length``.
+    dilations : tuple of int, optional
+        One for each block, instead of the doubling ones.
     dropout : float
     dropout_kind : "channel" or "element"
         Drop whole channels of a window, or single values. Masks of single values cost over a
@@ -62,6 +64,7 @@ class TCN(nn.Module):
         kernel: int = 3,
         blocks: int = 8,
         strides: tuple[int, ...] | None = None,
+        dilations: tuple[int, ...] | None = None,
         dropout: float = 0.1,
         dropout_kind: Dropout = "channel",
         norm: Norm = "weight",
@@ -73,13 +76,14 @@ class TCN(nn.Module):
         if kernel % 2 == 0:
             raise ConfigError(f"kernel is {kernel}: give an odd number, so that time stays centred")
         self.strides = _strides(strides, blocks, length, finest)
+        dilations = _one_each(dilations or tuple(2**i for i in range(blocks)), blocks, "dilations")
         self.pooling = tuple(pooling)
         self.blocks = nn.ModuleList(
             _Block(
                 width if i else in_channels,
                 width,
                 kernel,
-                dilation=2**i,
+                dilation=dilations[i],
                 stride=stride,
                 dropout=_dropout(dropout, dropout_kind),
                 norm=norm,
@@ -177,8 +181,12 @@ def _strides(
     if given is None:
         halvings = max(0, math.ceil(math.log2(length / finest))) if length else 0
         return tuple(2 if i < halvings else 1 for i in range(blocks))
+    return _one_each(given, blocks, "strides")
+
+
+def _one_each(given: tuple[int, ...], blocks: int, name: str) -> tuple[int, ...]:
     if len(given) != blocks:
-        raise ConfigError(f"{len(given)} strides for {blocks} blocks: give one for each block")
+        raise ConfigError(f"{len(given)} {name} for {blocks} blocks: give one for each block")
     return tuple(given)
 
 
