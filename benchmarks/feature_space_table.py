@@ -82,7 +82,11 @@ def gain(found: Runs, datasets: Sequence[str], candidate: Candidate) -> dict[str
 def choice(gains: Sequence[dict[str, Any]]) -> dict[str, str]:
     """The default by the rule."""
     better = [
-        g for g in gains if g["mean"] > 2 * g["se"] and min(g["by_dataset"].values()) >= -WORST_LOSS
+        g
+        for g in gains
+        if g["folds"] >= FEWEST_FOLDS
+        and g["mean"] > 2 * g["se"]
+        and min(g["by_dataset"].values()) >= -WORST_LOSS
     ]
     if not better:
         return dict(zip(("space", "reference"), TODAY, strict=True))
