@@ -12,6 +12,7 @@ ENCODERS = Registry(
         "tcn": "expclr.encoders.tcn:TCN",
         "rocket": "expclr.encoders.rocket:Rocket",
         "hybrid": "expclr.encoders.hybrid:Hybrid",
+        "inception": "expclr.encoders.inception:Inception",
         "tstcc": "expclr.encoders.tstcc:TSTCCEncoder",
     },
 )
