@@ -1,0 +1,64 @@
+"""Named schedules: how much work a run may be, written down with every result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from expclr.errors import ConfigError, suggest
+
+__all__ = ["BUDGETS", "Budget", "budget_named"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Epochs and network sizes of a study.
+
+    Parameters
+    ----------
+    epochs, finetune_epochs, scratch_epochs : int
+        Of training without labels, of fine-tuning, and of training on labels alone, where no
+        choice was made on validation data.
+    least_steps : int
+        Fine-tuning and training on labels take at least so many steps, so that few labels do
+        not mean few updates.
+    sweep_epochs : tuple of int
+        Numbers of epochs among which choices are made.
+    encoder_params : mapping
+        Settings of the TCN that differ from its own.
+    per_group : int, optional
+        Windows of each group that are used at all.
+    """
+
+    name: str
+    epochs: int
+    finetune_epochs: int
+    scratch_epochs: int
+    least_steps: int
+    sweep_epochs: tuple[int, ...]
+    encoder_params: Mapping[str, Any] = field(default_factory=dict)
+    per_group: int | None = None
+
+    def words(self) -> str:
+        """The budget in one line, for tables."""
+        network = ", ".join(f"{k} {v}" for k, v in self.encoder_params.items()) or "the full TCN"
+        return (
+            f"{self.name}: {self.epochs} epochs without labels, {self.finetune_epochs} of "
+            f"fine-tuning, {self.scratch_epochs} from scratch, at least {self.least_steps} steps "
+            f"on labels, {network}"
+        )
+
+
+BUDGETS = {
+    "gpu": Budget("gpu", 40, 40, 40, 500, (20, 40)),
+    "cpu": Budget("cpu", 6, 6, 8, 100, (6,), {"width": 32, "blocks": 6}),
+    "smoke": Budget("smoke", 1, 1, 1, 2, (1,), {"width": 4, "blocks": 2, "hidden": 8}, per_group=4),
+}
+
+
+def budget_named(name: str) -> Budget:
+    """The budget of that name."""
+    if name not in BUDGETS:
+        raise ConfigError(f"no budget {name!r}: {suggest(name, list(BUDGETS))}")
+    return BUDGETS[name]

@@ -1,0 +1,208 @@
+"""Runs waves of jobs: train side by side, probe beside that, keep each result at once."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from expclr.engine import resolve_device
+from expclr.errors import DataError
+from expclr.estimators import RepresentationLearner
+from expclr.experiments import untrained
+from expclr.experiments.plan import Wave
+from expclr.experiments.protocol import Job, data_of, labelled_share, learner_of, probe_all
+from expclr.experiments.protocol import record_of as record
+from expclr.experiments.store import Store
+from expclr.experiments.study_data import Study
+from expclr.many import fit_many
+from expclr.model_folder import environment
+
+__all__ = ["Execution", "probe_processes"]
+
+log = logging.getLogger(__name__)
+
+Finished = tuple[Job, RepresentationLearner | None, dict[str, float], Any]
+
+
+def probe_processes() -> int:
+    """How many processes probe: none of their own on few cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(0, (cores or 1) - 2) if (cores or 1) > 3 else 0
+
+
+class Execution:
+    """One study's jobs on one device, into one store.
+
+    Parameters
+    ----------
+    study : Study
+    store : Store
+    code : str
+        The code version that results are kept under.
+    device : str
+    keep : callable
+        Which models of training without labels are kept on disk, by key.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        store: Store,
+        code: str,
+        *,
+        device: str = "auto",
+        processes: int | None = None,
+    ) -> None:
+        self.study, self.store, self.code, self.device = study, store, code, device
+        self.processes = probe_processes() if processes is None else processes
+        self.hardware = environment()
+        self.failed: dict[str, str] = {}
+        self._models: dict[str, RepresentationLearner] = {}
+        self._wanted: set[str] = set()
+        self._waiting: list[tuple[Future[dict[str, Any]], Finished]] = []
+
+    def run(self, waves: Sequence[Wave], *, minutes: float | None = None) -> int:
+        """Run the waves in order until all is done or time is up; return how many jobs are left."""
+        started, left = time.monotonic(), sum(len(wave.jobs) for wave in waves)
+        self._wanted = {job.needs.key for wave in waves for job in wave.jobs if job.needs}
+        with self._pool() as submit, tqdm(total=left, unit="run", disable=None) as bar:
+            for wave in waves:
+                if minutes is not None and time.monotonic() - started > 60 * minutes:
+                    log.warning("time is up: %d runs are left, the same command goes on", left)
+                    break
+                bar.set_description(wave.words())
+                for done in self._wave(wave):
+                    self._waiting.append((submit(done), done))
+                    self._collect(bar, wait=False)
+                left -= len(wave.jobs)
+                self._collect(bar, wait=self.processes == 0)
+            self._collect(bar, wait=True)
+        return left + len(self.failed)
+
+    @contextmanager
+    def _pool(self) -> Iterator[Callable[[Finished], Future[dict[str, Any]]]]:
+        """Something that probes a finished job and gives a future."""
+        if not self.processes:
+            yield lambda done: _now(probe_all, *self._probed(done))
+            return
+        # Not forked: a process that holds a GPU must not be.
+        context = get_context("spawn")
+        with ProcessPoolExecutor(self.processes, context, initializer=_one_thread) as pool:
+            yield lambda done: pool.submit(probe_all, *self._probed(done))
+
+    def _probed(self, done: Finished) -> tuple[Any, ...]:
+        job, _, _, (Z_train, Z_test) = done
+        train, test = self.study.parts(job.run.part)
+        return Z_train, Z_test, train.y, labelled_share(train, job.run).y, test.y
+
+    def _collect(self, bar: Any, *, wait: bool) -> None:
+        """Write the results of finished probes."""
+        waiting = []
+        for future, (job, learner, seconds, embeddings) in self._waiting:
+            if not wait and not future.done():
+                waiting.append((future, (job, learner, seconds, embeddings)))
+                continue
+            probed = future.result()
+            made = record(job, self.study, self.code, self.hardware, learner, probed, seconds)
+            self.store.add(made)
+            bar.update()
+        self._waiting = waiting
+
+    def _wave(self, wave: Wave) -> Iterator[Finished]:
+        """Finished jobs with their embeddings, as they come."""
+        if wave.stage == 0 and wave.jobs[0].run.system != "random":
+            yield from self._represented(wave)
+            return
+        learners, ready = [], []
+        for job in wave.jobs:
+            learner = self._learner(job)
+            if learner is None:
+                self._fail(job, DataError("the run that it goes on from failed"))
+                continue
+            learners.append(learner)
+            ready.append(job)
+        data = [data_of(job, self.study) for job in ready]
+        started = time.perf_counter()
+        for at, outcome in fit_many(learners, data, finetune=wave.stage == 2):
+            spent, started = time.perf_counter() - started, time.perf_counter()
+            if isinstance(outcome, Exception):
+                self._fail(ready[at], outcome)
+                continue
+            self._keep(ready[at], outcome)
+            yield self._embedded(ready[at], outcome, spent)
+            started = time.perf_counter()
+
+    def _represented(self, wave: Wave) -> Iterator[Finished]:
+        known: dict[tuple[str, int], Any] = {}
+        for job in wave.jobs:
+            train, test = self.study.parts(job.run.part)
+            key = (job.run.system, job.run.seed if job.run.system != "raw_features" else 0)
+            started = time.perf_counter()
+            if key not in known:
+                device = resolve_device(self.device)
+                known[key] = untrained.represent(
+                    job.run.system, train, test, seed=job.run.seed, device=device
+                )
+            yield job, None, {"represent": time.perf_counter() - started}, known[key]
+
+    def _learner(self, job: Job) -> RepresentationLearner | None:
+        if job.needs is None:
+            return learner_of(job).set_params(device=self.device)
+        before = self._model(job.needs.key)
+        if before is None:
+            return None
+        learner = copy.deepcopy(before)
+        names = ("finetune_method", "finetune_lr", "finetune_epochs")
+        return learner.set_params(**{name: getattr(job.config, name) for name in names})
+
+    def _model(self, key: str) -> RepresentationLearner | None:
+        folder = self._folder(key)
+        if key not in self._models and folder.is_dir():
+            self._models[key] = RepresentationLearner.load(folder, device=self.device)
+        return self._models.get(key)
+
+    def has_model(self, job: Job) -> bool:
+        """Whether a fine-tuning can go on from the job without running it again."""
+        return job.key in self._models or self._folder(job.key).is_dir()
+
+    def _keep(self, job: Job, learner: RepresentationLearner) -> None:
+        if job.key in self._wanted:
+            self._models[job.key] = learner
+            learner.save(self._folder(job.key))
+
+    def _folder(self, key: str) -> Path:
+        return self.store.folder / "models" / key
+
+    def _embedded(self, job: Job, learner: RepresentationLearner, spent: float) -> Finished:
+        train, test = self.study.parts(job.run.part)
+        started = time.perf_counter()
+        embeddings = learner.transform(train), learner.transform(test)
+        seconds = {"train": spent, "embed": time.perf_counter() - started}
+        return job, learner, seconds, embeddings
+
+    def _fail(self, job: Job, error: Exception) -> None:
+        self.failed[job.key] = f"{job.run.words()}: {error}"
+        log.warning("failed: %s", self.failed[job.key])
+
+
+def _now(function: Callable[..., dict[str, Any]], *arguments: Any) -> Future[dict[str, Any]]:
+    future: Future[dict[str, Any]] = Future()
+    future.set_result(function(*arguments))
+    return future
+
+
+def _one_thread() -> None:
+    """Many processes with many threads each only wait for each other."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
