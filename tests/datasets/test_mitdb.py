@@ -10,6 +10,7 @@ from tests.datasets.wfdb_files import write_record
 from expclr.datasets import mitdb
 from expclr.datasets.rhythms import Rhythms, cut_record, five_folds
 from expclr.errors import ConfigError, DataError
+from expclr.features import extract
 from expclr.windows import Windows
 
 ROOT = os.environ.get("EXPCLR_DATA", "nowhere")
@@ -65,6 +66,25 @@ def test_labels_follow_the_marks_at_the_new_rate(tree: Path) -> None:
     assert train.class_names == ("AFIB", "AFL", "J", "N")
 
 
+def test_the_features_are_those_of_the_millivolts(tmp_path: Path, rng: np.random.Generator) -> None:
+    for name in ("100", "103"):
+        beat = (np.arange(SAMPLES) + int(name)) % 300
+        spike = 300 * np.exp(-((beat - 150) ** 2) / 20) + rng.normal(0, 3, (2, SAMPLES))
+        marks = [(0, 28, "(N")]
+        leads = ("MLII", "V1")
+        write_record(
+            tmp_path / "mitdb", name, spike.round().astype(int), marks, sfreq=360, leads=leads
+        )
+    scaled = load(tmp_path, features="ecg88")[0]
+    plain = load(tmp_path, features="ecg88", scale="millivolt")[0]
+    assert scaled.F.shape == (2, 2 * 88)
+    assert scaled.feature_names[88].startswith("V_")
+    assert np.isfinite(scaled.F).mean() > 0.8
+    np.testing.assert_array_equal(scaled.F, plain.F)
+    np.testing.assert_array_equal(plain.F, extract("ecg88", plain)[0].astype(plain.F.dtype))
+    np.testing.assert_array_equal(load(tmp_path)[0].X, scaled.X)
+
+
 def test_other_rhythms_are_dropped_or_kept_as_a_class(tree: Path) -> None:
     _, dropped = load(tree, length=625, split=["231"])
     assert np.asarray(dropped.y).tolist() == [0, 0, 3, 3]
@@ -96,7 +116,9 @@ def test_a_missing_part_of_a_record_is_named(tree: Path) -> None:
         load(tree)
 
 
-@pytest.mark.parametrize("options", [{"split": "paper"}, {"fold": -1}, {"other": "no"}])
+@pytest.mark.parametrize(
+    "options", [{"split": "paper"}, {"fold": -1}, {"other": "no"}, {"features": "no"}]
+)
 def test_unknown_options_are_refused(tree: Path, options: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=next(iter(options))):
         load(tree, **options)

@@ -13,6 +13,7 @@ from expclr.datasets.edf import read_edf, read_edf_header, read_edf_notes
 from expclr.datasets.recording import Note
 from expclr.datasets.sleep_edf import score_epochs
 from expclr.errors import ConfigError, DataError
+from expclr.features import extract
 from expclr.windows import Windows
 
 GENUINE = Path(os.environ.get("EXPCLR_DATA", "nowhere")) / "sleep_edf"
@@ -136,6 +137,31 @@ def test_channels_are_chosen_by_name_and_slow_ones_held(two: Path) -> None:
         load(two, split=[13], channels="Cz")
 
 
+def test_the_features_are_those_of_the_microvolts(tmp_path: Path, rng: np.random.Generator) -> None:
+    stages = "WW?12MR4WW"
+    for subject in (3, 4):
+        stem, values = f"SC4{subject:02d}1", rng.integers(-500, 500, (len(stages), 3000))
+        write_edf(tmp_path / "sleep_edf" / f"{stem}E0-PSG.edf", {"EEG Fpz-Cz": values * subject})
+        write_edf(tmp_path / "sleep_edf" / f"{stem}EC-Hypnogram.edf", {}, notes=notes_of(stages))
+    plain, _ = load(tmp_path, split=[4])
+    scaled, test = load(tmp_path, split=[4], scale="zscore-night")
+    F, names = extract("eeg29", plain)
+    assert (len(names), plain.feature_names) == (29, names)
+    np.testing.assert_allclose(plain.F, F, rtol=1e-6)
+    np.testing.assert_array_equal(scaled.F, plain.F)
+    assert abs(scaled.X.std(dtype=np.float64) - 1) < 1e-5 < abs(plain.X.std() - 1)
+    assert abs(test.X.std(dtype=np.float64) - 1) < 1e-5
+    bare, _ = load(tmp_path, split=[4], features=None)
+    assert bare.F is None
+
+
+def test_channels_too_slow_for_an_eeg_have_no_features(two: Path) -> None:
+    train, _ = load(two, split=[13])
+    assert (train.F, train.sfreq) == (None, 1)
+    with pytest.raises(DataError, match="eeg29 wants more than 8 Hz"):
+        load(two, split=[13], features="eeg29")
+
+
 def test_each_night_can_be_scaled_by_itself(two: Path) -> None:
     for part in load(two, split=[13], scale="zscore-night"):
         assert abs(part.X.mean(dtype=np.float64)) < 1e-5
@@ -189,7 +215,13 @@ def test_nights_of_other_rates_are_refused(two: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"split": "random"}, {"scale": "volt"}, {"subjects": "most"}, {"wake_minutes": -1}],
+    [
+        {"split": "random"},
+        {"scale": "volt"},
+        {"subjects": "most"},
+        {"wake_minutes": -1},
+        {"features": "ecg88"},
+    ],
 )
 def test_unknown_options_are_refused(two: Path, options: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=next(iter(options))):

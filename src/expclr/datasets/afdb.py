@@ -51,6 +51,7 @@ def load(
     fold: int = 0,
     keep: str = "shortest",
     scale: str = "zscore",
+    features: str | None = None,
     length: int = 2500,
     random_state: int = 0,
 ) -> tuple[Windows, Windows]:
@@ -75,6 +76,8 @@ def load(
         Cut every record to the windows of the shortest, as the original did, or keep all.
     scale : "zscore" or "millivolt"
         "zscore": each channel by mean and standard deviation of its train windows.
+    features : "ecg88" or None
+        The expert features: 88 of each lead, which take minutes to compute, once.
     length : int
         Samples of a window.
     random_state : int
@@ -87,6 +90,7 @@ def load(
     """
     check_choice("keep", keep, ("shortest", "all"))
     check_choice("scale", scale, ("zscore", "millivolt"))
+    check_choice("features", features, ("ecg88", None))
     check_choice("fold", fold, range(5))
     if length < 1:
         raise ConfigError(f"length is {length}: a positive number of samples is wanted")
@@ -96,6 +100,7 @@ def load(
     rhythms = Rhythms("afdb", ("ECG1", "ECG2"), length=length)
     options = {"split": split_key(split), "fold": fold if "5fold" in str(split) else None}
     options |= {"keep": keep, "scale": scale, "length": length, "version": VERSION}
+    options |= {"features": features}
     options |= {"random_state": None if isinstance(split, str) else random_state}
 
     def build(folder: Path) -> None:
@@ -103,7 +108,7 @@ def load(
         if keep == "shortest":
             cuts = _to_shortest(cuts)
         test = _tested(cuts, split, fold, random_state)
-        save_parts(folder, cuts, rhythms, test=test, scale=scale)
+        save_parts(folder, cuts, rhythms, test=test, scale=scale, features=features)
 
     return load_pair(prepared("afdb", record_files(records), options, build))
 

@@ -52,6 +52,7 @@ def load(
     fold: int = 0,
     other: str = "drop",
     scale: str = "zscore",
+    features: str | None = None,
     length: int = 2500,
     random_state: int = 0,
 ) -> tuple[Windows, Windows]:
@@ -76,6 +77,8 @@ def load(
         What to do with windows of other rhythms: keep them as class ``other``.
     scale : "zscore" or "millivolt"
         "zscore": each channel by mean and standard deviation of its train windows.
+    features : "ecg88" or None
+        The expert features: 88 of each lead, which take minutes to compute, once.
     length : int
         Samples of a window.
     random_state : int
@@ -88,6 +91,7 @@ def load(
     """
     check_choice("other", other, ("drop", "keep"))
     check_choice("scale", scale, ("zscore", "millivolt"))
+    check_choice("features", features, ("ecg88", None))
     check_choice("fold", fold, range(5))
     if length < 1:
         raise ConfigError(f"length is {length}: a positive number of samples is wanted")
@@ -97,12 +101,13 @@ def load(
     rhythms = _rhythms(other, length)
     options = {"split": split_key(split), "fold": fold if "5fold" in str(split) else None}
     options |= {"other": other, "scale": scale, "length": length, "version": VERSION}
+    options |= {"features": features}
     options |= {"random_state": None if isinstance(split, str) else random_state}
 
     def build(folder: Path) -> None:
         cuts = [cut_record(record, rhythms) for record in records]
         test = _tested(cuts, split, fold, random_state)
-        save_parts(folder, cuts, rhythms, test=test, scale=scale)
+        save_parts(folder, cuts, rhythms, test=test, scale=scale, features=features)
 
     return load_pair(prepared("mitdb", record_files(records), options, build))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expclr.errors import ConfigError, DataError
+from expclr.features import features_of
 from expclr.windows import Windows
 
 __all__ = ["check_choice", "held_out", "save_part", "split_key"]
+
+Signal = NDArray[np.float32]
 
 
 def check_choice(what: str, got: Any, known: Sequence[Any]) -> None:
@@ -47,14 +50,26 @@ def held_out(
 def save_part(
     path: Path,
     shape: tuple[int, int, int],
-    pieces: Iterable[tuple[NDArray[np.int64] | slice, NDArray[np.float32]]],
+    pieces: Iterable[tuple[NDArray[np.int64] | slice, Signal]],
     known: dict[str, Any],
+    *,
+    features: str | None = None,
+    changes: Iterable[tuple[slice, Callable[[Signal], Signal]]] = (),
 ) -> None:
-    """Save Windows of ``shape``, whose X comes as pieces: rows, and what belongs there."""
+    """Save Windows of ``shape``, whose X comes as pieces: rows, and what belongs there.
+
+    F is what the extractor ``features`` makes of them; ``changes`` to rows of X come after that.
+    """
     with tempfile.TemporaryDirectory(prefix=".X-", dir=path.parent) as aside:
         file = Path(aside) / "X.npy"
         np.lib.format.open_memmap(file, "w+", np.float32, shape)
         for rows, X in pieces:
             # opened anew for each piece, so that the pages of the one before are let go
             np.load(file, mmap_mode="r+")[rows] = X
-        Windows(np.load(file, mmap_mode="r"), **known).check_finite().save(path)
+        windows = Windows(np.load(file, mmap_mode="r"), **known).check_finite()
+        if features is not None:
+            windows = features_of(windows, features, n_jobs=-1)
+        for rows, change in changes:
+            X = np.load(file, mmap_mode="r+")
+            X[rows] = change(X[rows])
+        windows.with_(X=np.load(file, mmap_mode="r")).save(path)

@@ -31,6 +31,7 @@ __all__ = [
 MARKS = {"(AFIB": "AFIB", "(AFL": "AFL", "(J": "J", "(NOD": "J", "(N": "N"}
 CLASSES = ("AFIB", "AFL", "J", "N")  # the codes of the original, in its order
 FOLDS = 5
+BLOCK = 2048  # windows that are scaled at a time
 _RHYTHM = 28  # the type of the annotations that mark a change of rhythm
 
 
@@ -140,20 +141,32 @@ def record_files(records: Sequence[Path]) -> list[Path]:
 
 
 def save_parts(
-    folder: Path, cuts: Sequence[Cut], rhythms: Rhythms, *, test: NDArray[np.bool_], scale: str
+    folder: Path,
+    cuts: Sequence[Cut],
+    rhythms: Rhythms,
+    *,
+    test: NDArray[np.bool_],
+    scale: str,
+    features: str | None,
 ) -> None:
-    """Save train and test; ``scale`` "zscore" uses mean and deviation of the train channels."""
+    """Save train and test; ``scale`` "zscore" uses mean and deviation of the train channels.
+
+    The features are those of the signal in millivolts.
+    """
     train = [cut for cut, held in zip(cuts, test, strict=True) if not held]
     tested = [cut for cut, held in zip(cuts, test, strict=True) if held]
     mean, std = _statistics(train, rhythms) if scale == "zscore" else (0.0, 1.0)
+
+    def zscored(X: NDArray[np.float32]) -> NDArray[np.float32]:
+        return ((X - mean) / std).astype(np.float32)
+
     for part, chosen in (("train", train), ("test", tested)):
         known = _known(part, chosen, rhythms)
         shape = (len(known["y"]), len(rhythms.channel_names), rhythms.length)
-        pieces = (
-            (rows, ((X - mean) / std).astype(np.float32))
-            for rows, X in _pieces(chosen, rhythms, f"{rhythms.name} {part}")
-        )
-        save_part(folder / part, shape, pieces, known)
+        pieces = _pieces(chosen, rhythms, f"{rhythms.name} {part}")
+        blocks = [slice(first, first + BLOCK) for first in range(0, shape[0], BLOCK)]
+        changes = [(rows, zscored) for rows in blocks] if scale == "zscore" else []
+        save_part(folder / part, shape, pieces, known, features=features, changes=changes)
 
 
 def _known(part: str, cuts: Sequence[Cut], rhythms: Rhythms) -> dict[str, Any]:

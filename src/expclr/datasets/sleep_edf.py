@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,12 +37,14 @@ STAGES = {
 }
 UNSCORED = ("Sleep stage ?", "Movement time")
 EPOCH = 30  # seconds
+SLOW = 8  # Hz; up to there no band of the EEG can be measured
 PAPER_SUBJECTS = range(20)
 PAPER_NIGHTS = 39  # the second night of subject 13 was lost
 TESTED = (6, 18, 2, 13)
 VALIDATED = (11, 10, 3, 1)
-VERSION = 1
+VERSION = 2
 _PSG = re.compile(r"SC4(\d\d)(\d)\w\w-PSG\.edf")
+Scored = tuple[NDArray[np.int64], NDArray[np.int64]]  # the kept epochs, and their stages
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,15 @@ def load(
     channels: str | Sequence[str] = ("EEG Fpz-Cz",),
     scale: str = "microvolt",
     split: str | float | Sequence[int] = "paper",
+    features: str | None = "auto",
     wake_minutes: float = 30,
     random_state: int = 0,
 ) -> tuple[Windows, Windows]:
     """Sleep-EDF Expanded 1.0.0, sleep cassette: 30 s epochs at 100 Hz, people as groups.
 
     Stages W, N1, N2, N3 (stages 3 and 4) and REM; epochs without a stage or with movement are
-    dropped. Defaults give 35503 epochs of 16 people to train and 6805 of 4 others to test.
+    dropped. Defaults give 35503 epochs of 16 people to train and 6805 of 4 others to test, with the
+    29 features of eeg29.
 
     Parameters
     ----------
@@ -85,6 +89,9 @@ def load(
         "paper": subjects 6, 18, 2, 13 are tested. "tstcc": the same test, but 11, 10, 3, 1 are
         left out for validation; "tstcc-validation": those four instead of the test. Else the
         subjects to test, or the fraction of them to draw.
+    features : "auto", "eeg29" or None
+        The expert features, of the signal in microvolts; "auto": eeg29 unless the channels are
+        too slow for any band of the EEG.
     wake_minutes : float
         Wake kept before the first and after the end of the last epoch of sleep, counted in
         kept epochs.
@@ -98,19 +105,23 @@ def load(
     """
     check_choice("subjects", subjects, ("paper", "all"))
     check_choice("scale", scale, ("microvolt", "zscore-night"))
+    check_choice("features", features, ("auto", "eeg29", None))
     if not 0 <= wake_minutes < math.inf:
         raise ConfigError(f"wake_minutes is {wake_minutes}: a number from 0 on is wanted")
     names = [channels] if isinstance(channels, str) else list(channels)
     nights = _nights(raw_folder("sleep_edf", root, wanted="the SC4*.edf files"), subjects, split)
     train, test = _parts(nights, split, random_state)
     options: dict[str, Any] = {"channels": names, "scale": scale, "wake": wake_minutes}
+    options |= {"features": features}
     options |= {"train": sorted({n.subject for n in train})}
     options |= {"test": sorted({n.subject for n in test}), "version": VERSION}
 
     def build(folder: Path) -> None:
         like = read_edf(train[0].psg, channels=names)
+        made = features if features != "auto" else "eeg29" if like.sfreq > SLOW else None
         for part, chosen in (("train", train), ("test", test)):
-            _save(folder / part, chosen, like, scale=scale, wake_minutes=wake_minutes)
+            scored = [_scored(night, wake_minutes) for night in chosen]
+            _save(folder / part, chosen, scored, like, features=made, zscore=scale != "microvolt")
 
     files = [file for night in [*train, *test] for file in (night.psg, night.hypnogram)]
     return load_pair(prepared("sleep_edf", files, options, build))
@@ -223,11 +234,18 @@ def _score(y: NDArray[np.int64], note: Note, path: str | Path) -> None:
 
 
 def _save(
-    path: Path, nights: list[Night], like: Recording, *, scale: str, wake_minutes: float
+    path: Path,
+    nights: list[Night],
+    scored: list[Scored],
+    like: Recording,
+    *,
+    features: str | None,
+    zscore: bool,
 ) -> None:
     """Save a part; all nights have the channels and the rate of ``like``."""
-    scored = [_scored(night, wake_minutes) for night in nights]
     counts = [len(index) for index, _ in scored]
+    ends = np.cumsum(counts).tolist()
+    rows = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
     known = {
         "y": np.concatenate([y for _, y in scored]),
         "group": np.repeat([night.subject for night in nights], counts),
@@ -237,20 +255,16 @@ def _save(
         "name": "sleep_edf",
     }
     shape = (sum(counts), len(like.channel_names), _samples(like.sfreq, nights[0].psg))
-
-    def pieces() -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        at = 0
-        pairs = zip(nights, scored, strict=True)
-        bar = tqdm(pairs, f"sleep_edf {path.name}", len(nights), unit="night", disable=None)
-        for night, (index, _) in bar:
-            X = _epochs(night, index, like)
-            yield slice(at, at + len(index)), _zscore(X) if scale == "zscore-night" else X
-            at += len(index)
-
-    save_part(path, shape, pieces(), known)
+    bar = tqdm(nights, f"sleep_edf {path.name}", unit="night", disable=None)
+    pieces = (
+        (at, _epochs(night, index, like))
+        for night, at, (index, _) in zip(bar, rows, scored, strict=True)
+    )
+    changes = [(at, _zscore) for at in rows] if zscore else []
+    save_part(path, shape, pieces, known, features=features, changes=changes)
 
 
-def _scored(night: Night, wake_minutes: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _scored(night: Night, wake_minutes: float) -> Scored:
     epochs = int(read_edf_header(night.psg).seconds // EPOCH)
     notes = read_edf_notes(night.hypnogram)
     return score_epochs(notes, epochs, wake_minutes=wake_minutes, path=night.hypnogram)
