@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tqdm import tqdm
 
 from expclr.checkpoint import Checkpoint
 from expclr.encoders.scaled import ScaledEncoder, encode
+from expclr.encoders.tcn_matmul import can_be_products, tcn_as_products
 from expclr.engine import (
     CapturedEpoch,
     CaptureError,
@@ -33,9 +35,22 @@ from expclr.errors import ConfigError, DataError
 from expclr.examples import Examples, Resident
 from expclr.methods.base import Batch, Encode, Method
 
-__all__ = ["DivergedError", "Examples", "Schedule", "TrainingInterrupted", "embed", "train"]
+__all__ = [
+    "DivergedError",
+    "Examples",
+    "History",
+    "Run",
+    "Schedule",
+    "TrainingInterrupted",
+    "embed",
+    "loss_of",
+    "mean_of_finite",
+    "train",
+]
 
 log = logging.getLogger(__name__)
+
+History = list[dict[str, Any]]  # a record for each epoch
 
 
 class TrainingInterrupted(UserWarning):
@@ -76,6 +91,24 @@ class Schedule:
         return torch.from_numpy(order[: n // size * size].reshape(-1, size))
 
 
+@dataclass(frozen=True)
+class Run:
+    """One training: the arguments of ``train``."""
+
+    encoder: nn.Module
+    method: Method
+    examples: Examples
+    schedule: Schedule
+    device: torch.device
+    validation: Examples | None = None
+    checkpoint: Checkpoint | None = None
+    name: str = "train"
+
+    def train(self) -> History:
+        """Train it alone."""
+        return train(**vars(self))
+
+
 def train(
     encoder: nn.Module,
     method: Method,
@@ -86,7 +119,7 @@ def train(
     validation: Examples | None = None,
     checkpoint: Checkpoint | None = None,
     name: str = "train",
-) -> list[dict[str, Any]]:
+) -> History:
     """Minimise the method over the encoder's weights; return one record for each epoch.
 
     Epoch k depends on (random_state, k) and the weights alone: a run that resumes from a
@@ -187,12 +220,24 @@ def _loss(
     return loss_of(encoder, method, examples.batch(share_of_rank(index), device))
 
 
-def loss_of(encoder: nn.Module, method: nn.Module, batch: Batch) -> Tensor:
-    """The method's loss of one batch, of which each rank holds its share."""
-    x, network = batch.x, encoder
+def loss_of(
+    encoder: nn.Module,
+    method: nn.Module,
+    batch: Batch,
+    *,
+    precision: torch.dtype | None = None,
+) -> Tensor:
+    """The method's loss of one batch, of which each rank holds its share.
+
+    With a ``precision`` a TCN is computed as matrix products in it.
+    """
+    x = batch.x
+    network: Any = encoder
     if isinstance(encoder, ScaledEncoder):
         # Views are drawn of scaled windows: their strengths are then in standard deviations.
         x, network = encoder.scale(batch.x), encoder.encoder
+    if precision is not None and can_be_products(network):
+        network = partial(tcn_as_products, network, precision=precision)
     whole = Batch(x, batch.lengths, *[v if v is None else gather(v) for v in _targets(batch)])
     assert isinstance(method, Method)
     return method.step(_Gathered(network, None if method.augments else batch.fixed), whole)
@@ -201,7 +246,7 @@ def loss_of(encoder: nn.Module, method: nn.Module, batch: Batch) -> Tensor:
 class _Gathered:
     """A network that gives the rows of all ranks: what a method encodes with."""
 
-    def __init__(self, network: nn.Module, fixed: Tensor | None) -> None:
+    def __init__(self, network: Any, fixed: Tensor | None) -> None:
         self.network, self.fixed = network, fixed
 
     def __call__(self, x: Tensor, lengths: Tensor | None) -> Tensor:

@@ -19,7 +19,7 @@ __all__ = ["can_be_products", "tcn_as_products"]
 
 def can_be_products(network: nn.Module) -> bool:
     """Whether the network is a TCN without batch normalisation."""
-    return type(network) is TCN and all(block.first.norm is None for block in network.blocks)  # type: ignore[union-attr]
+    return type(network) is TCN and all(block.first.norm is None for block in network.blocks)
 
 
 def tcn_as_products(tcn: TCN, x: Tensor, lengths: Tensor | None, precision: torch.dtype) -> Tensor:

@@ -171,6 +171,7 @@ class FeatureSimilarity(nn.Module):
         self.scaling = _sigma(sigma) if similarity == "gaussian" else _reference(reference)
         fixed = float(self.scaling) if isinstance(self.scaling, float) else math.nan
         self.register_buffer("scale", torch.tensor(fixed))
+        self._known = False  # set by prepare: to ask the scale itself waits for the device
 
     def prepare(self, features: Tensor) -> None:
         """Measure the dataset where the reference asks for it."""
@@ -179,6 +180,7 @@ class FeatureSimilarity(nn.Module):
         elif isinstance(self.scaling, str) and self.scaling.startswith("q"):
             distances = _distances_of_dataset(features, random=True)
             self.scale.copy_(_quantile(distances, float(self.scaling[1:])))
+        self._known = self._is_measured()
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """(b, d) -> similarities (b, b) and weights (b, b); no weight if all are equal."""
@@ -192,14 +194,14 @@ class FeatureSimilarity(nn.Module):
             return distances.amax()
         if self.scaling == "median":
             return _median_of_pairs(distances, weights)
-        if not isinstance(self.scaling, float) and not self._prepared():
+        if not (self._known or isinstance(self.scaling, float) or self._is_measured()):
             raise ConfigError(
                 f"reference={self.scaling!r} is measured over the dataset: "
                 "call prepare(F, embedding_dim) with all features once, before the first batch"
             )
         return self.scale
 
-    def _prepared(self) -> bool:
+    def _is_measured(self) -> bool:
         return not bool(self.scale.isnan())
 
 

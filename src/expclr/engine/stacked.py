@@ -1,0 +1,129 @@
+"""Models of one build side by side: one step trains them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+__all__ = ["Stack", "blueprint"]
+
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # of Adam, as everywhere
+
+Loss = Callable[..., Tensor]  # (model, *tensors of a batch) -> scalar
+
+
+class Stack:
+    """K models whose weights lie in one tensor, (K, p), with Adam and a learning rate for each.
+
+    The loss of all is ``torch.func.vmap`` of the loss of one: matrix products become batched
+    products. No number of one model depends on another, but for random masks, which are drawn
+    for all at once.
+
+    Parameters
+    ----------
+    models : sequence of Module
+        Of one ``blueprint``; they keep their weights until ``write_back``.
+    loss : callable
+        From a model and the tensors of a batch to a scalar.
+    compiled : bool
+        Fuse the elementwise work with ``torch.compile``: takes many seconds, once.
+    """
+
+    def __init__(self, models: Sequence[nn.Module], loss: Loss, *, compiled: bool) -> None:
+        self.models = list(models)
+        self._one = _LossOf(models[0], loss)
+        self._shapes = {k: p.shape for k, p in self._one.named_parameters()}
+        self.weights = torch.stack([_flat(model) for model in models]).requires_grad_()
+        self.buffers = {
+            f"model.{name}": torch.stack([dict(model.named_buffers())[name] for model in models])
+            for name, _ in models[0].named_buffers()
+        }
+        self.lr = torch.zeros(len(models), 1, device=self.weights.device)
+        self.steps = torch.zeros((), device=self.weights.device)
+        self.first, self.second = (torch.zeros_like(self.weights.detach()) for _ in BETAS)
+        self._all = torch.compile(self._losses, dynamic=False) if compiled else self._losses
+        self._update = torch.compile(_adam, dynamic=False) if compiled else _adam
+
+    def step(self, *batch: Tensor | None) -> Tensor:
+        """Train each model on its batch, tensors (K, b, ...); return the losses, (K,)."""
+        losses = self._all(self.weights, *batch)
+        (gradient,) = torch.autograd.grad(losses.sum(), self.weights)
+        with torch.no_grad():
+            self.steps += 1
+            self._update(self.weights, gradient, self.first, self.second, self.steps, self.lr)
+        return losses.detach()
+
+    def state(self) -> list[Tensor]:
+        """All that a step changes."""
+        return [self.weights, self.first, self.second, self.steps, *self.buffers.values()]
+
+    def write_back(self) -> None:
+        """Give the models their weights and buffers."""
+        with torch.no_grad():
+            for number, model in enumerate(self.models):
+                parts = self._parts(self.weights[number : number + 1])
+                for name, parameter in model.named_parameters():
+                    parameter.copy_(parts[f"model.{name}"][0])
+                for name, buffer in model.named_buffers():
+                    buffer.copy_(self.buffers[f"model.{name}"][number])
+
+    def _losses(self, weights: Tensor, *batch: Tensor | None) -> Tensor:
+        def one(parts: dict[str, Tensor], buffers: dict[str, Tensor], *rows: Any) -> Any:
+            return functional_call(self._one, parts | buffers, rows)
+
+        dims = (0, 0, *[None if rows is None else 0 for rows in batch])
+        together: Any = vmap(one, in_dims=dims, randomness="different")
+        losses: Tensor = together(self._parts(weights), self.buffers, *batch)
+        return losses
+
+    def _parts(self, weights: Tensor) -> dict[str, Tensor]:
+        """The parameters by name, (K, ...): one split, whose gradient is one concatenation."""
+        parts = weights.split([shape.numel() for shape in self._shapes.values()], dim=1)
+        return {
+            name: part.unflatten(1, shape) if shape else part[:, 0]
+            for (name, shape), part in zip(self._shapes.items(), parts, strict=True)
+        }
+
+
+class _LossOf(nn.Module):
+    """A model whose output is its loss: what ``functional_call`` calls."""
+
+    def __init__(self, model: nn.Module, loss: Loss) -> None:
+        super().__init__()
+        self.model, self.loss = model, loss
+
+    def forward(self, *batch: Tensor) -> Tensor:
+        return self.loss(self.model, *batch)
+
+
+def _flat(model: nn.Module) -> Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+def _adam(
+    weights: Tensor, gradient: Tensor, first: Tensor, second: Tensor, steps: Tensor, lr: Tensor
+) -> None:
+    """Adam as torch has it, in place, with a learning rate for each row."""
+    beta1, beta2 = BETAS
+    first.lerp_(gradient, 1 - beta1)
+    second.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+    root = second.sqrt() / (1 - beta2**steps).sqrt() + EPSILON
+    weights -= lr / (1 - beta1**steps) * first / root
+
+
+def blueprint(model: nn.Module) -> tuple[Any, ...]:
+    """What two models must share to be stacked: modules, settings, shapes; not the weights."""
+    modules = [
+        (name, type(module), *sorted((k, repr(v)) for k, v in _settings(module).items()))
+        for name, module in model.named_modules()
+    ]
+    tensors = [*model.named_parameters(), *model.named_buffers()]
+    return (*modules, *((name, tuple(v.shape), v.dtype) for name, v in tensors))
+
+
+def _settings(module: nn.Module) -> dict[str, Any]:
+    return {k: v for k, v in vars(module).items() if not k.startswith("_")}
