@@ -50,7 +50,7 @@ def test_a_library_that_is_not_there_is_named_with_its_extra(X, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     monkeypatch.setattr("expclr.features.adapters.import_module", without)
-    with pytest.raises(ConfigError, match=r'needs tsfresh: pip install "expclr\[extractors\]"'):
+    with pytest.raises(ConfigError, match=r'needs tsfresh: pip install "expclr\[bench\]"'):
         extract("tsfresh", X, 50.0)
     with pytest.raises(ConfigError, match=r'needs sleepecg: pip install "expclr\[ecg\]"'):
         extract("ecg88", X, 100.0)

@@ -7,6 +7,7 @@ from typing import Any
 
 from expclr.estimators import RepresentationLearner
 from expclr.experiments.evaluation_sections import evaluation_sections
+from expclr.experiments.feature_sections import feature_sections
 from expclr.experiments.measure import Measured
 from expclr.model_folder import environment
 from expclr.report import (
@@ -32,6 +33,7 @@ def model_report(learner: RepresentationLearner, test: Windows, measured: Measur
     sections: list[Section] = [what_was_run(learner, {"test windows": len(test)})]
     sections += [*learning(learner), embedding_map(measured.Z_test, test)]
     sections += evaluation_sections(measured.values, test.class_names)
+    sections += feature_sections(learner, test, measured.Z_test)
     return Report(f"expclr on {test.name or 'windows'}", lead, sections)
 
 

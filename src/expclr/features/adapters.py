@@ -92,7 +92,7 @@ class Adapter:
             import_module(self.library)
         except ImportError as error:
             raise ConfigError(
-                f'this extractor needs {self.library}: pip install "expclr[extractors]" ({error})'
+                f'this extractor needs {self.library}: pip install "expclr[bench]" ({error})'
             ) from error
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,6 +51,7 @@ def _length(x: Array, k: int) -> Array:
     return length
 
 
+@lru_cache(maxsize=256)
 def _weights(t: int, k: int) -> Array:
     """What |x_{j+k} - x_j| counts in L_k, for j = 0..t-k-1."""
     j = np.arange(t - k)

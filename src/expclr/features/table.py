@@ -101,7 +101,7 @@ def _read(path: str | Path) -> Any:
     try:
         import pandas as pd
     except ImportError as error:
-        raise ConfigError('reading tables needs pandas: pip install "expclr[table]"') from error
+        raise ConfigError('reading tables needs pandas: pip install "expclr[tables]"') from error
     kind = Path(path).suffix.lower()
     if kind not in KINDS:
         raise ConfigError(f"{path} is of kind {kind!r}: .csv, .tsv or .parquet is wanted")
@@ -110,6 +110,6 @@ def _read(path: str | Path) -> Any:
             return pd.read_parquet(path)
         return pd.read_csv(path, sep="\t" if kind == ".tsv" else ",")
     except ImportError as error:
-        raise ConfigError('reading .parquet needs pyarrow: pip install "expclr[table]"') from error
+        raise ConfigError('reading .parquet needs pyarrow: pip install "expclr[tables]"') from error
     except (OSError, ValueError) as error:
         raise DataError(f"cannot read {path}: {error}") from error
