@@ -82,7 +82,9 @@ class Job:
     def shape(self) -> tuple[Any, ...]:
         """Jobs of equal shape can train side by side."""
         c = self.config
-        return (self.stage, self.method, c.encoder, c.embedding_dim, c.batch_size, self.n, c.method)
+        size = (c.encoder, c.embedding_dim, c.batch_size, self.n, self.epochs)
+        name = self.run.system if self.stage == 0 else self.method
+        return (self.stage, name, *size)
 
 
 def make_job(run: Run, study: Study, budget: Budget, choices: Choices, code: str) -> Job:

@@ -44,6 +44,7 @@ def reproduce(
     pack: str | Path | None = None,
     smoke: bool = False,
     show_only: bool = False,
+    per_group: int | None = None,
 ) -> int:
     """Run experiments of the paper into a results folder; return how many runs are left.
 
@@ -73,12 +74,14 @@ def reproduce(
         One tiny run of everything, on the dataset "machine".
     show_only : bool
         Show the plan, run nothing.
+    per_group : int, optional
+        Only so many windows of each group: for trying things out.
     """
     if smoke:
         data, seeds, budget = "machine", 1, "smoke"
     device = str(resolve_device(device))
     schedule = budget_named(budget or ("gpu" if device.startswith("cuda") else "cpu"))
-    study = open_study(data, npz=npz, per_group=schedule.per_group)
+    study = open_study(data, npz=npz, per_group=per_group or schedule.per_group)
     store = Store(out)
     chosen = read_choices(study.name, choices) if not smoke else Choices(study.name)
     execution = Execution(study, store, code_version(), device=device)
@@ -145,6 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pack", help="write all results into this one file, too")
     parser.add_argument("--smoke", action="store_true", help="one tiny run of everything")
     parser.add_argument("--show-only", action="store_true", help="show the plan, run nothing")
+    parser.add_argument("--per-group", type=int, help="only so many windows of each group")
     given = vars(parser.parse_args(arguments))
     given["experiments"] = given["experiments"] or ["all"]
     given["systems"] = [name for name in given["systems"].split(",") if name]

@@ -40,6 +40,7 @@ _PAPER = {
 }
 _STAND_INS = {"mitdb": "afdb", "hapt": "uci_har"}
 _OWN = {"tstcc": 3e-4}  # the original's
+_LIKE = {"nhnm": "expclr"}  # an ablation differs in one thing alone
 _USUAL = 1e-3
 
 
@@ -67,7 +68,7 @@ class Choices:
 
     def of(self, system: str, stage: str, *, epochs: int) -> tuple[dict[str, Any], str]:
         """Learning rate, epochs and settings, and what chose them; ``epochs`` is the fallback."""
-        found = self.systems.get(system, {}).get(stage)
+        found = self.systems.get(_LIKE.get(system, system), {}).get(stage)
         if found is not None:
             kept = {k: found[k] for k in ("lr", "epochs", "params")}
             return kept, f"validation subjects (score {found['score']:.4f})"
@@ -76,7 +77,7 @@ class Choices:
 
     def _published(self, system: str, stage: str) -> tuple[float, str]:
         paper = _PAPER.get(_STAND_INS.get(self.dataset, self.dataset), {})
-        rates = paper.get("expclr" if system in ("nhnm", "expclr_plus") else system, (None, None))
+        rates = paper.get(_LIKE.get(system, system), (None, None))
         lr = rates[0] if stage == "U" else rates[1]
         if lr is not None:
             return lr, "the paper's learning rate"
