@@ -200,6 +200,48 @@ def test_without_network_one_line_says_what_to_do(known: dict[str, Source], tmp_
         assert all(w in said for w in ("a.zip", "http://127.0.0.1:9/a.zip", str(tmp_path / "toy")))
 
 
+def test_a_refused_connection_is_told_in_few_words(
+    known: dict[str, Source], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    known["toy"] = Source({"a.zip": ("http://127.0.0.1:9/a.zip", "http://127.0.0.1:9/b.zip")})
+    with caplog.at_level(logging.INFO), pytest.raises(DataError, match=r"\(no connection\): get"):
+        fetch("toy", tmp_path)
+    assert not caplog.text
+
+
+def test_files_under_other_names_serve_as_well(known: dict[str, Source], tmp_path: Path) -> None:
+    address = ("http://127.0.0.1:9/a.zip",)
+    known["toy"] = Source({"a.zip": address}, instead=("*/RawData", "other.zip"))
+    with pytest.raises(DataError, match=r"a\.zip"):
+        fetch("toy", tmp_path)
+    (tmp_path / "toy" / "unpacked" / "RawData").mkdir(parents=True)
+    assert fetch("toy", tmp_path, offline=True) == tmp_path / "toy"
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("uci_har", "UCI HAR Dataset.zip"),
+        ("hapt", "hapt_raw.zip"),
+        ("hydraulic", "profile.txt"),
+    ],
+)
+def test_what_a_dataset_can_be_read_from_need_not_be_fetched(
+    tmp_path: Path, name: str, file: str
+) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / file).touch()
+    assert fetch(name, tmp_path, offline=True) == tmp_path / name
+    assert [path.name for path in (tmp_path / name).iterdir()] == [file]
+
+
+def test_a_place_that_cannot_be_written_is_said(known: dict[str, Source], tmp_path: Path) -> None:
+    known["toy"] = Source({"a.zip": ("http://127.0.0.1:9/a.zip",)})
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match=r"cannot write .*file.*EXPCLR_DATA"):
+        fetch("toy", tmp_path / "file")
+
+
 def test_a_published_list_says_what_to_get_and_checks_it(
     server: http.server.ThreadingHTTPServer, known: dict[str, Source], tmp_path: Path
 ) -> None:

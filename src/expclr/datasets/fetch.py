@@ -63,13 +63,27 @@ def fetch(
     """
     source = _source(name)
     folder = data_root(root) / name
-    folder.mkdir(parents=True, exist_ok=True)
-    items = list(_items(source, folder, tuple(files), mirror, offline))
-    if not items:
-        raise ConfigError(f"no file of {name} fits {', '.join(files)}")
-    for item in items:
-        _have(item, folder, offline)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        items = list(_items(source, folder, tuple(files), mirror, offline))
+        if not items:
+            raise ConfigError(f"no file of {name} fits {', '.join(files)}")
+        if not _serves_as_well(source, folder):
+            for item in items:
+                _have(item, folder, offline)
+    except OSError as error:
+        raise DataError(
+            f"cannot write {error.filename or folder}: {error.strerror}; set EXPCLR_DATA to a "
+            "folder of yours"
+        ) from error
     return folder
+
+
+def _serves_as_well(source: Source, folder: Path) -> bool:
+    """The files are there under other names, or unpacked."""
+    if any((folder / name).is_file() for name in source.files):
+        return False
+    return any(True for pattern in source.instead for _ in folder.glob(pattern))
 
 
 def _source(name: str) -> Source:
@@ -155,7 +169,7 @@ def _download(item: Item, path: Path, sha256: str | None) -> None:
             return
         except (OSError, ValueError) as error:  # no network; another hash
             reason = _short(error)
-        log.info("%s: %s", address, reason)
+        log.debug("%s: %s", address, reason)
     raise DataError(_by_hand(item, path.parent, reason))
 
 
@@ -173,6 +187,8 @@ def _retrieve(address: str, path: Path, sha256: str | None, downloader: Resuming
 
 
 def _short(error: Exception) -> str:
+    if "Max retries exceeded" in str(error):  # a long story that ends with the address again
+        return "no connection"
     return " ".join(str(error).split())[:150] or type(error).__name__
 
 

@@ -51,7 +51,8 @@ SOURCE = Source(
             "smartphone+based+recognition+of+human+activities+and+postural+transitions.zip",
             "https://archive.ics.uci.edu/ml/machine-learning-databases/00341/HAPT%20Data%20Set.zip",
         )
-    }
+    },
+    instead=("*.zip", "RawData", "*/RawData"),
 )
 VERSION = 1
 

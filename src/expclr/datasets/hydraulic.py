@@ -24,7 +24,8 @@ SOURCE = Source(
             "https://archive.ics.uci.edu/static/public/447/"
             "condition+monitoring+of+hydraulic+systems.zip",
         )
-    }
+    },
+    instead=("*.zip", "profile.txt"),
 )
 CONDITIONS = ("cooler", "valve", "pump", "accumulator")  # %, %, grade of leakage, bar
 FLAG = ("stable", "settling")

@@ -27,6 +27,8 @@ class Source:
     one_by_one : str
         For a collection: how the file of one of its parts is called, as in ``{}.zip``; which
         parts is said when they are fetched.
+    instead : tuple of str
+        Patterns of what serves as well as ``files``, such as an unpacked folder.
     """
 
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -35,3 +37,4 @@ class Source:
     wanted: tuple[str, ...] = ()
     sums: str = "SHA256SUMS.txt"
     one_by_one: str = ""
+    instead: tuple[str, ...] = ()

@@ -28,7 +28,8 @@ SOURCE = Source(
             "https://archive.ics.uci.edu/ml/machine-learning-databases/00240/"
             "UCI%20HAR%20Dataset.zip",  # the inner one, as good
         )
-    }
+    },
+    instead=(INNER, "UCI HAR Dataset", "train"),
 )
 VERSION = 1
 LENGTH = 128
