@@ -187,7 +187,7 @@ def _parquet(path: str | Path) -> Any:
     try:
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
-        raise DataError(f'reading {path} needs pyarrow: pip install "expclr[parquet]"') from error
+        raise DataError(f'reading {path} needs pyarrow: pip install "expclr[tables]"') from error
     return ParquetFile(path)
 
 
