@@ -6,7 +6,10 @@ import logging
 from collections.abc import Iterator, Sequence
 
 from expclr.errors import DataError
-from expclr.estimators import RepresentationLearner
+from expclr.estimators import Fitting, RepresentationLearner
+from expclr.inputs import read_training_data
+from expclr.train import History, Run
+from expclr.train_many import train_many
 from expclr.windows import Windows
 
 __all__ = ["fit_many"]
@@ -53,17 +56,53 @@ def fit_many(
         )
     if len({id(learner) for learner in learners}) < len(learners):
         raise DataError("a learner occurs twice: make copies with sklearn.base.clone")
-    return _one_by_one(learners, each, finetune=finetune)
+    return _together(learners, each, finetune=finetune)
 
 
-def _one_by_one(
+def _together(
     learners: Sequence[RepresentationLearner], each: Sequence[Windows], *, finetune: bool
 ) -> Iterator[tuple[int, RepresentationLearner | Exception]]:
+    """Each fit up to its training; all trainings together; the rest of each fit."""
+    fits: dict[int, tuple[Fitting[RepresentationLearner], Run]] = {}
     for number, (learner, windows) in enumerate(zip(learners, each, strict=True)):
-        outcome: RepresentationLearner | Exception
         try:
-            outcome = learner.finetune(windows) if finetune else learner.fit(windows)
+            fitting = _begin(learner, windows, finetune=finetune)
+            fits[number] = fitting, next(fitting)
         except Exception as error:
-            log.warning("run %d failed: %s", number, error)
-            outcome = error
-        yield number, outcome
+            yield number, _told(number, error)
+    numbers = list(fits)
+    for at, outcome in train_many([run for _, run in fits.values()]):
+        number = numbers[at]
+        fitting, _ = fits.pop(number)  # what has finished frees its memory
+        yield number, _told(number, _end(fitting, outcome))
+
+
+def _begin(
+    learner: RepresentationLearner, windows: Windows, *, finetune: bool
+) -> Fitting[RepresentationLearner]:
+    if finetune:
+        return learner.finetuning(windows)
+    return learner.fitting(read_training_data(learner, windows, None))
+
+
+def _end(
+    fitting: Fitting[RepresentationLearner], outcome: History | Exception
+) -> RepresentationLearner | Exception:
+    if isinstance(outcome, Exception):
+        return outcome
+    try:
+        fitting.send(outcome)
+    except StopIteration as stop:
+        learner: RepresentationLearner = stop.value
+        return learner
+    except Exception as error:
+        return error
+    raise AssertionError("a fit has one run")
+
+
+def _told(
+    number: int, outcome: RepresentationLearner | Exception
+) -> RepresentationLearner | Exception:
+    if isinstance(outcome, Exception):
+        log.warning("run %d failed: %s", number, outcome)
+    return outcome
