@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Generator
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 import torch
@@ -27,10 +28,24 @@ from expclr.fixed import FixedFeatures
 from expclr.inputs import Given, read_labels, read_training_data, read_windows, warn_of_empty_rows
 from expclr.methods import METHODS
 from expclr.methods.base import Method, one_hot
-from expclr.train import Examples, Schedule, embed, train
+from expclr.train import Examples, History, Run, Schedule, embed
 from expclr.windows import Windows
 
 __all__ = ["ExpCLR", "RepresentationLearner"]
+
+Learner = TypeVar("Learner")
+Fitting = Generator[Run, History, Learner]
+
+
+def _finish(fitting: Fitting[Learner]) -> Learner:
+    """Train a learner's run alone."""
+    run = next(fitting)
+    try:
+        fitting.send(run.train())
+    except StopIteration as stop:
+        learner: Learner = stop.value
+        return learner
+    raise AssertionError("a fit has one run")
 
 
 def _has_head(estimator: RepresentationLearner) -> bool:
@@ -160,11 +175,15 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def fit_given(self, given: Given, *, checkpoint: Checkpoint | None = None) -> Self:
         """Train on data already read, going on from a checkpoint when there is one."""
+        return _finish(self.fitting(given, checkpoint=checkpoint))
+
+    def fitting(self, given: Given, *, checkpoint: Checkpoint | None = None) -> Fitting[Self]:
+        """``fit_given`` as a generator: yields the run to train, is sent its history."""
         method = self._build(METHODS[self._method()[0]], self._method()[1])
         labels, features = self._targets(method, given)
         self._forget()
         self._start_encoder(given.windows, method)
-        self.history_ = self._train(
+        self.history_ = yield self._run(
             method, given, features, labels, self._schedule(), checkpoint=checkpoint
         )
         if labels is not None:
@@ -180,6 +199,10 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         y : array (n,)
             Labels; windows with -1, None or NaN are left out.
         """
+        return _finish(self.finetuning(X, y))
+
+    def finetuning(self, X: Any, y: Any = None) -> Fitting[Self]:
+        """``finetune`` as a generator: yields the run to train, is sent its history."""
         check_is_fitted(self, "encoder_")
         windows = read_windows(self, X, reset=False)
         if y is None and windows.y is None:
@@ -191,7 +214,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         method = self._build(*self._finetune_method())
         labels, features = self._targets(method, given)
         schedule = self._schedule(finetune=True)
-        self.finetune_history_ = self._train(method, given, features, labels, schedule)
+        self.finetune_history_ = yield self._run(method, given, features, labels, schedule)
         self._fit_head(given)
         return self
 
@@ -312,7 +335,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             random_state=self._seed(),
         )
 
-    def _train(
+    def _run(
         self,
         method: Method,
         given: Given,
@@ -321,7 +344,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         schedule: Schedule,
         *,
         checkpoint: Checkpoint | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> Run:
         windows = given.windows
         lengths = None if windows.lengths is None else torch.from_numpy(windows.lengths)
         device, fixed = resolve_device(self.device), None
@@ -337,12 +360,12 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             held = torch.from_numpy(_held_out(windows, self.validation_fraction, self._seed()))
             validation = examples.subset(held.nonzero()[:, 0])
             examples = examples.subset((~held).nonzero()[:, 0])
-        return train(
+        return Run(
             self.encoder_,
             method,
             examples,
             schedule,
-            device=device,
+            device,
             validation=validation,
             checkpoint=checkpoint,
             name=type(method).__name__,
