@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.datasets.fuzzing import fuzz_bytes
+from tests.datasets.mutations import fuzz
 
 from expclr.datasets.own import tables
 from expclr.datasets.own.tables import column_names, read_table, table_blocks
@@ -109,3 +110,16 @@ def test_damaged_tables_raise_only_data_errors(tmp_path: Path, times: int) -> No
         read_table(path, ["x", "y"], ["id", "a name"])
 
     assert fuzz_bytes(TEXT.encode() + b"dan,3,z,4\n" * 10, read, times=times) > times // 4
+
+
+@pytest.mark.parametrize("times", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_damaged_parquet_raises_only_data_errors(tmp_path: Path, times: int) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.parquet"
+    pandas.DataFrame({"x": np.arange(90) / 7, "s": ["on", "off", "on"] * 30}).to_parquet(path)
+
+    def read() -> None:
+        read_table(path, ["x"], ["s"])
+
+    assert fuzz([path], read, times=times) > times // 2
