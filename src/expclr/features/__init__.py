@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from expclr.features.extractor import Feature as Feature
     from expclr.features.har_recording import har_scale as har_scale
     from expclr.features.har_recording import har_windows as har_windows
+    from expclr.features.report import FeatureReport as FeatureReport
+    from expclr.features.report import feature_report as feature_report
+    from expclr.features.report import readability as readability
     from expclr.features.space import FeatureSpace as FeatureSpace
     from expclr.features.store import write_features as write_features
     from expclr.features.table import features_from_table as features_from_table
@@ -22,13 +25,16 @@ __all__ = [
     "FEATURES",
     "Extractor",
     "Feature",
+    "FeatureReport",
     "FeatureSpace",
     "ecg_windows",
     "extract",
+    "feature_report",
     "features_from_table",
     "features_of",
     "har_scale",
     "har_windows",
+    "readability",
     "write_features",
 ]
 
@@ -48,13 +54,16 @@ FEATURES = Registry(
 _HOME = {
     "Extractor": "extractor",
     "Feature": "extractor",
+    "FeatureReport": "report",
     "FeatureSpace": "space",
     "ecg_windows": "ecg_recording",
     "extract": "extraction",
+    "feature_report": "report",
     "features_from_table": "table",
     "features_of": "extraction",
     "har_scale": "har_recording",
     "har_windows": "har_recording",
+    "readability": "report",
     "write_features": "store",
 }
 
