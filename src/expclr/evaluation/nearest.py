@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 __all__ = ["nearest"]
 
-CHUNK = 4_000  # rows compared in one go: their distances to 1,000 queries stay near the cache
+CHUNK = 2_000  # rows compared in one go, a multiple of BUCKET: their distances stay near the cache
 BUCKET = 40  # neighbouring rows of which only the nearest is kept in the first pass
 QUERIES = 1_000  # queries in one go
 SPARE = 4  # buckets looked into beyond the k that must be
@@ -61,14 +61,20 @@ def _first_pass(
 ) -> _Near:
     # Products cancel less when rows and queries are small numbers.
     Q = torch.from_numpy((queries - centre).astype(np.float32, copy=False))
+    # |z|^2 - 2 z q is one product when rows carry their square behind, and queries a one.
+    weights = torch.cat([-2 * Q, Q.new_ones(len(Q), 1)], dim=1).T.contiguous()  # (e + 1, q)
+    size, e = min(CHUNK, len(Z)), Z.shape[1]
+    chunk, d2 = torch.empty(size, e + 1), torch.empty(size, len(Q))  # fresh memory costs more
     least = torch.empty(-(-len(Z) // BUCKET), len(Q))  # (buckets, q)
     largest = 0.0
     for start in range(0, len(Z), CHUNK):
-        chunk = torch.from_numpy((Z[start : start + CHUNK] - centre).astype(np.float32, copy=False))
-        squares = (chunk**2).sum(dim=1, keepdim=True)
-        largest = max(largest, float(squares.max()))
-        d2 = torch.addmm(squares, chunk, Q.T, alpha=-2)  # (chunk, q), less |q|^2
-        least[start // BUCKET : -(-(start + len(chunk)) // BUCKET)] = _bucket_minima(d2)
+        n = min(CHUNK, len(Z) - start)
+        rows = chunk[:n, :e]
+        np.subtract(Z[start : start + n], centre, out=rows.numpy(), casting="same_kind")
+        torch.linalg.vecdot(rows, rows, out=chunk[:n, e])
+        largest = max(largest, float(chunk[:n, e].max()))
+        torch.mm(chunk[:n], weights, out=d2[:n])
+        _bucket_minima(d2[:n], least[start // BUCKET : -(-(start + n) // BUCKET)])
     count = min(len(least), k + SPARE)
     values, buckets = least.T.contiguous().topk(count, largest=False)
     if count == len(least):
@@ -78,12 +84,12 @@ def _first_pass(
     return _Near(buckets.numpy(), values[:, -1].double().numpy() + squares_q - rounding)
 
 
-def _bucket_minima(d2: torch.Tensor) -> torch.Tensor:
-    whole = len(d2) // BUCKET * BUCKET
-    minima = d2[:whole].view(-1, BUCKET, d2.shape[1]).amin(dim=1)
-    if whole == len(d2):
-        return minima
-    return torch.cat([minima, d2[whole:].amin(dim=0, keepdim=True)])
+def _bucket_minima(d2: torch.Tensor, least: torch.Tensor) -> None:
+    whole = len(d2) // BUCKET
+    if whole:
+        torch.amin(d2[: whole * BUCKET].view(whole, BUCKET, -1), dim=1, out=least[:whole])
+    if whole < len(least):
+        torch.amin(d2[whole * BUCKET :], dim=0, out=least[whole])
 
 
 def _refine(
