@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from expclr.errors import DataError
-from expclr.report import Bars, Histogram, KeyValues, Lines, Mark, Series, Table, pair_ratios
+from expclr.report import (
+    Bars,
+    Histogram,
+    KeyValues,
+    Lines,
+    Mark,
+    Report,
+    Series,
+    Table,
+    pair_ratios,
+    render_report,
+)
 from expclr.report.formats import number
 from expclr.report.payload import embedded_json, pack, plain
 
@@ -149,3 +160,11 @@ def test_ratios_that_are_all_alike_can_be_shown(ratios):
     chart = pair_ratios(ratios, ratios[0], ratios[-1])
     assert chart.counts.sum() == len(ratios)
     assert chart.counts.max() == len(ratios)
+
+
+def test_a_marked_cell_is_coloured():
+    table = Table(
+        "T", ("a", "b", "e"), [("x", 1.0, 0.1)], errors={"b": "e"}, marks={(0, 1): "below"}
+    )
+    assert table.cells()[0][1].mark == "below"
+    assert '<td class="number below">' in render_report(Report("R", sections=[table]))

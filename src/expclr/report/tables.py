@@ -20,6 +20,7 @@ class Cell(NamedTuple):
     text: str
     numeric: bool
     best: bool
+    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Table:
         Columns whose best value is to stand out.
     errors : mapping from column to column
         Where the uncertainty of a column stands; it is shown as ± behind the value.
+    marks : mapping from (row, column) to "above" or "below"
+        Cells to colour, by their numbers from 0, as shown: such as those far from a reference.
     caption : str
         How to read it.
 
@@ -51,7 +54,7 @@ class Table:
     >>> table.shown_columns()
     ['method', 'accuracy']
     >>> table.cells()[0][1]
-    Cell(text='0.91 ± 0.01', numeric=True, best=True)
+    Cell(text='0.91 ± 0.01', numeric=True, best=True, mark='')
     """
 
     title: str
@@ -61,6 +64,7 @@ class Table:
     formats: str | Mapping[str, str] = ".3f"
     best: Mapping[str, Literal["high", "low"]] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
+    marks: Mapping[tuple[int, int], Literal["above", "below"]] = field(default_factory=dict)
     caption: str = ""
     kind: ClassVar[str] = "table"
 
@@ -89,7 +93,10 @@ class Table:
     def cells(self) -> list[list[Cell]]:
         """The rows as they are shown."""
         columns = [self._column(column) for column in self.shown_columns()]
-        return [list(row) for row in zip(*columns, strict=True)] if columns else []
+        rows = [list(row) for row in zip(*columns, strict=True)] if columns else []
+        for (i, j), mark in self.marks.items():
+            rows[i][j] = rows[i][j]._replace(mark=mark)
+        return rows
 
     def _column(self, column: str) -> list[Cell]:
         spec = self.formats if isinstance(self.formats, str) else self.formats.get(column, ".3f")
