@@ -72,7 +72,9 @@ def test_a_run_is_trained_fine_tuned_embedded_and_measured(run, data, tmp_path, 
 
 def test_own_tables_become_windows_with_features(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    lines = [f"{case},{t / 10},{t * case % 7}\n" for case in range(1, 9) for t in range(40)]
+    lines = [
+        f"{case},{t / 10},{(t * case * 0.37) % 5:.2f}\n" for case in range(1, 9) for t in range(40)
+    ]
     (tmp_path / "runs.csv").write_text("case,time,torque\n" + "".join(lines))
     words = ["--x", "runs.csv", "--case", "case", "--time", "time", "--length", "10"]
     assert main(["prepare", "mine", *words, "--test", "0.25"]) == 0
@@ -168,6 +170,8 @@ def test_user_errors_are_one_line_and_exit_2(run, data, tmp_path, capsys):
     out = str(tmp_path / "new")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()
+    (tmp_path / "words.npz").write_text("not an archive")
+    np.savez(tmp_path / "other.npz", Z=np.zeros(3))
     cases = {
         "did you mean 'train'": ["trian"],
         "did you mean 'expclr'": ["train", data, "--method", "expcrl", "--out", out],
@@ -180,6 +184,8 @@ def test_user_errors_are_one_line_and_exit_2(run, data, tmp_path, capsys):
         "missing.yaml": ["train", data, "--config", "missing.yaml", "--out", out],
         "cannot write /proc/run": ["train", data, "--out", "/proc/run"],
         "holds 'thesis.tex'": ["train", data, "--out", str(tmp_path / "mine")],
+        "is no whole .npz": ["train", str(tmp_path / "words.npz"), "--out", out],
+        "has the keys Z": ["train", str(tmp_path / "other.npz"), "--out", out],
         "no folder": ["embed", "nothing", data, out],
         "part is 'middle'": ["embed", run, data, out, "--part", "middle"],
         "has no test part": ["evaluate", run, f"{data}/train"],
@@ -232,3 +238,11 @@ def test_doctor_names_versions_devices_and_extras(capsys):
 def test_the_version_is_printed(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("expclr 0.")
+
+
+@pytest.mark.filterwarnings("default:X has")
+def test_a_transposed_signal_is_noticed_once(windows, tmp_path, caplog):
+    np.savez(tmp_path / "w.npz", X=windows.X.transpose(0, 2, 1), F=windows.F)
+    words = ["--out", str(tmp_path / "run"), "--max_epochs", "1", *SMALL]
+    assert main(["train", str(tmp_path / "w.npz"), *words]) == 0
+    assert caplog.text.count("transpose?") == 1

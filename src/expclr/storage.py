@@ -14,7 +14,15 @@ from typing import Any
 
 from expclr.errors import DataError
 
-__all__ = ["new_folder", "read_json", "refuse_strangers", "write_bytes", "write_json", "write_text"]
+__all__ = [
+    "check_writable",
+    "new_folder",
+    "read_json",
+    "refuse_strangers",
+    "write_bytes",
+    "write_json",
+    "write_text",
+]
 
 _ASIDE = ".expclr-aside-"  # part of the name of what is not whole yet
 
@@ -53,6 +61,20 @@ def refuse_strangers(final: Path, known: Collection[str]) -> None:
         raise DataError(
             f"{final} holds {strangers[0]!r} and would be replaced: give a new or empty folder"
         )
+
+
+def check_writable(folder: Path, known: Collection[str]) -> None:
+    """Make the folder and write into it: fail before the work rather than after it."""
+    refuse_strangers(folder, known)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise DataError(
+            f"cannot write {folder}: {error.strerror}; choose another folder"
+        ) from error
 
 
 def _take_place(aside: Path, final: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
+from zipfile import is_zipfile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -258,20 +259,17 @@ class Windows:
     @classmethod
     def from_npz(cls, path: str | Path) -> Windows:
         """Read an .npz with the keys X and, as far as known, F, y, group, lengths, sfreq, names."""
-        try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
-                known = {f.name for f in fields(cls)}
-                values = {key: data[key] for key in data.files if key in known}
-        except FileNotFoundError as error:
-            raise DataError(f"no file {path}: check the name") from error
-        except Exception as error:  # numpy, zipfile and zlib each have their own errors
-            raise DataError(f"{path} is not a readable .npz ({error}): write it again") from error
+        values = _read_npz(path)
+        known = {f.name for f in fields(cls)}
         if "X" not in values:
-            raise DataError(f"{path} has the keys {sorted(values)}: an array X (n, c, t) is wanted")
+            raise DataError(
+                f"{path} has the keys {', '.join(values)}: an array X (n, c, t) is wanted"
+            )
+        values = {key: value for key, value in values.items() if key in known}
         for key in ("sfreq", "name"):
             if key in values:
                 values[key] = values[key].item()
-        return as_windows(values.pop("X"), **values)
+        return cls(**_with_codes(values))
 
 
 def load_windows(path: str | Path) -> Windows:
@@ -296,10 +294,7 @@ def as_windows(X: Any, **known: Any) -> Windows:
     >>> as_windows([np.ones((2, 5)), np.ones((2, 3))]).lengths.tolist()
     [5, 3]
     """
-    if hasattr(known.get("F"), "columns") and "feature_names" not in known:
-        known["feature_names"] = tuple(map(str, known["F"].columns))
-    if known.get("y") is not None and "class_names" not in known:
-        known["y"], known["class_names"] = arrays.class_codes(known["y"])
+    known = _with_codes(known)
     if isinstance(X, Windows):
         return X.with_(**known) if known else X
     if isinstance(X, list | tuple) and len(X) and not np.isscalar(X[0]) and np.ndim(X[0]) >= 1:
@@ -310,6 +305,16 @@ def as_windows(X: Any, **known: Any) -> Windows:
     return windows
 
 
+def _with_codes(known: dict[str, Any]) -> dict[str, Any]:
+    """Fields of Windows with a DataFrame's names kept, and class names as codes."""
+    named = dict(known)
+    if hasattr(known.get("F"), "columns") and "feature_names" not in known:
+        named["feature_names"] = tuple(map(str, known["F"].columns))
+    if known.get("y") is not None and "class_names" not in known:
+        named["y"], named["class_names"] = arrays.class_codes(known["y"])
+    return named
+
+
 def _draw_groups(known: NDArray[Any], fraction: float, random_state: int) -> NDArray[Any]:
     if not 0 < fraction < 1 or len(known) < 2:
         raise DataError(
@@ -318,6 +323,20 @@ def _draw_groups(known: NDArray[Any], fraction: float, random_state: int) -> NDA
         )
     size = min(len(known) - 1, max(1, round(fraction * len(known))))
     return np.random.default_rng(random_state).choice(known, size, replace=False)
+
+
+def _read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
+    try:
+        with open(path, "rb") as file:
+            if is_zipfile(file):
+                file.seek(0)
+                with np.load(file, allow_pickle=False) as data:
+                    return {key: data[key] for key in data.files}
+    except FileNotFoundError as error:
+        raise DataError(f"no file {path}: check the name") from error
+    except Exception as error:  # numpy, zipfile and zlib each have their own errors
+        raise DataError(f"{path} is not a readable .npz ({error}): write it again") from error
+    raise DataError(f"{path} is no whole .npz file: write it with numpy.savez(path, X=X, F=F)")
 
 
 def _load_array(path: Path, *, mmap: bool) -> NDArray[Any]:

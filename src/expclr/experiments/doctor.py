@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-import os
-from importlib.util import find_spec
+import re
+from importlib.metadata import PackageNotFoundError, distribution, requires
 
 import torch
 
+from expclr.datasets import DATASETS
+from expclr.datasets.store import cache_root, data_root
 from expclr.model_folder import environment
 
-__all__ = ["EXTRAS", "examine"]
+__all__ = ["examine", "extras"]
 
-EXTRAS = {
-    "eeg": ("edfio",),
-    "ecg": ("wfdb", "pywt", "sleepecg"),
-    "report": ("plotly",),
-    "search": ("optuna",),
-    "multi": ("lightning_fabric",),
-    "cluster": ("dask", "distributed"),
-    "onnx": ("onnx", "onnxscript", "onnxruntime"),
-    "map": ("umap",),
-}
+_EXTRA = re.compile(r"""^([\w.-]+).*;.*\bextra\s*==\s*['"](\w+)['"]""")
 
 
 def examine() -> dict[str, str]:
     """Versions, devices, data folders and extras, as name -> value."""
     versions = {k: str(v) for k, v in environment().items() if k not in ("gpu", "machine")}
-    extras = {f"extra {name}": _extra(name, modules) for name, modules in EXTRAS.items()}
-    return versions | {"devices": ", ".join(_devices())} | _folders() | extras
+    found = {f"extra {name}": _extra(name, packages) for name, packages in extras().items()}
+    return versions | {"devices": ", ".join(_devices())} | _folders() | found
+
+
+def extras() -> dict[str, list[str]]:
+    """The packages of each extra, as this installation of expclr names them.
+
+    >>> extras()["eeg"]
+    ['edfio']
+    """
+    found: dict[str, list[str]] = {}
+    for package, extra in map(_words, requires("expclr") or []):
+        if extra not in ("", "all", "dev"):
+            found.setdefault(extra, []).append(package)
+    return found
+
+
+def _words(requirement: str) -> tuple[str, str]:
+    """(package, extra) of a line such as ``edfio>=0.4.5; extra == 'eeg'``."""
+    match = _EXTRA.match(requirement)
+    return (match[1], match[2]) if match else ("", "")
 
 
 def _devices() -> list[str]:
@@ -38,14 +50,22 @@ def _devices() -> list[str]:
 
 
 def _folders() -> dict[str, str]:
-    return {
-        name: os.environ.get(name, "not set: the user's own folder is used")
-        for name in ("EXPCLR_DATA", "EXPCLR_CACHE")
-    }
+    """Where raw data and prepared stores lie, and which of the datasets are there."""
+    raw, stores = data_root(), cache_root()
+    there = ", ".join(name for name in DATASETS if (raw / name).is_dir()) or "no dataset"
+    return {"EXPCLR_DATA": f"{raw} ({there})", "EXPCLR_CACHE": str(stores)}
 
 
-def _extra(name: str, modules: tuple[str, ...]) -> str:
-    missing = [module for module in modules if find_spec(module) is None]
+def _extra(name: str, packages: list[str]) -> str:
+    missing = [package for package in packages if not _is_installed(package)]
     if not missing:
         return "installed"
     return f"missing {', '.join(missing)}: pip install 'expclr[{name}]'"
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        distribution(package)
+    except PackageNotFoundError:
+        return False
+    return True

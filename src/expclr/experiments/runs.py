@@ -18,7 +18,7 @@ from expclr.experiments.measure import Measured, measure
 from expclr.experiments.worth import ALSO
 from expclr.inputs import read_training_data
 from expclr.model_folder import FILES
-from expclr.storage import read_json, refuse_strangers, write_bytes, write_json
+from expclr.storage import check_writable, read_json, write_bytes, write_json
 from expclr.windows import Windows
 
 __all__ = [
@@ -44,7 +44,7 @@ def train_run(data: str, settings: TrainConfig, out: str | None, *, resume: bool
     if resume and (folder / "model.json").exists():
         log.info("this run is finished; resume=false trains it again")
         return folder
-    _check_writable(folder)
+    check_writable(folder, FILES)
     learner = RepresentationLearner.from_config(settings)
     learner.fit_given(read_training_data(learner, windows, None), checkpoint=checkpoint)
     if learner.history_ and len(learner.history_) < settings.max_epochs:
@@ -54,7 +54,7 @@ def train_run(data: str, settings: TrainConfig, out: str | None, *, resume: bool
 
 def finetune_run(model: str, data: str, out: str, *, label_fraction: float) -> Path:
     """Fine-tune a saved model on part of the labels."""
-    _check_writable(Path(out))
+    check_writable(Path(out), FILES)
     learner = RepresentationLearner.load(model)
     windows = open_part(data).label_fraction(label_fraction, random_state=learner.random_state or 0)
     return learner.finetune(windows).save(out)
@@ -118,17 +118,3 @@ def open_run(
 def _words(text: str) -> tuple[str, ...]:
     """Words with commas between."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def _check_writable(folder: Path) -> None:
-    """Fail before training rather than after it."""
-    refuse_strangers(folder, FILES)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".writable"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise DataError(
-            f"cannot write {folder}: {error.strerror}; choose another folder"
-        ) from error
