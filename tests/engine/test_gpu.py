@@ -1,0 +1,143 @@
+"""The fast path against the plain loop on CUDA: `python -m pytest -m gpu tests/engine`."""
+
+import copy
+import dataclasses
+import logging
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from expclr import train as training
+from expclr.checkpoint import Checkpoint
+from expclr.encoders import ENCODERS, TCN
+from expclr.encoders.scaled import ScaledEncoder
+from expclr.engine import seeded
+from expclr.errors import DataError
+from expclr.methods import METHODS, ExpCLRLoss
+from expclr.train import DivergedError, Examples, Run, Schedule
+from expclr.train_many import train_many, train_stacked
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+TRAINED = [name for name in METHODS if METHODS[name].trains]
+PLAIN = ("tstcc",)  # draws a step on the CPU
+
+
+def _run(name, *, seed=0, method=None, epochs=5, dropout=0.1, lr=3e-3, **settings):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(128, 3, 64)).astype(np.float32)
+    features = torch.from_numpy(rng.normal(size=(128, 5)).astype(np.float32))
+    features[3, 2] = torch.nan
+    labels = torch.arange(128) % 3
+    with seeded(seed):
+        network = (
+            ENCODERS["tstcc"](3, 1408, length=64)
+            if name == "tstcc"
+            else TCN(3, 12, width=16, blocks=4, hidden=16, dropout=dropout)
+        )
+        method = method or METHODS[name]()
+        method.prepare(features if method.target == "features" else labels, 12)
+    examples = Examples(X, features=features, labels=labels)
+    schedule = Schedule(epochs, lr, batch_size=32, random_state=seed)
+    return Run(
+        ScaledEncoder(network, 3), method, examples, schedule, torch.device("cuda"), **settings
+    )
+
+
+def _plain(run, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "CapturedEpoch", _refuse)
+        return run.train()
+
+
+def _refuse(*_):
+    raise training.CaptureError("told not to")
+
+
+def _losses(history):
+    return [record["loss"] for record in history]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_captured_steps_are_the_plain_ones(name, monkeypatch, caplog):
+    fast, plain = _run(name), _run(name)
+    with caplog.at_level(logging.INFO):
+        history = fast.train()
+    assert ("step by step" in caplog.text) == (name in PLAIN), caplog.text
+    assert _losses(history) == pytest.approx(_losses(_plain(plain, monkeypatch)), rel=1e-3)
+
+
+def test_a_run_that_resumes_ends_where_it_would_have_ended(tmp_path):
+    whole = _run("expclr").train()
+    for epochs, resume in ((2, False), (5, True)):
+        checkpoint = Checkpoint(tmp_path / "c", key="k", resume=resume)
+        again = _run("expclr", epochs=epochs, checkpoint=checkpoint).train()
+    assert _losses(again) == pytest.approx(_losses(whole), rel=1e-4)
+
+
+class _OnTheHost(ExpCLRLoss):
+    """Chooses in Python what a graph would freeze."""
+
+    def forward(self, z, target):
+        return super().forward(z, target) * random.choice([1.0, 2.0])
+
+
+class _Waiting(ExpCLRLoss):
+    """Waits for the device."""
+
+    def forward(self, z, target):
+        return super().forward(z, target) * (2.0 if bool(z.sum() > 0) else 1.0)
+
+
+class _Counting(ExpCLRLoss):
+    """Changes with every call: the graph knows one value."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, z, target):
+        self.calls += 1
+        return super().forward(z, target) * self.calls
+
+
+@pytest.mark.parametrize("kind", [_OnTheHost, _Waiting, _Counting])
+def test_what_cannot_be_captured_trains_step_by_step_and_says_so(kind, caplog):
+    run = _run("expclr", method=kind())
+    with caplog.at_level(logging.INFO):
+        history = run.train()
+    assert "step by step" in caplog.text
+    assert len(history) == 5
+    assert len(_run("expclr").train()) == 5  # and what comes after is captured again
+
+
+@pytest.mark.parametrize("name", [name for name in TRAINED if METHODS[name]().views == 1])
+def test_a_stack_trains_as_its_runs_alone(name):
+    alone = [_run(name, seed=seed, dropout=0.0) for seed in (0, 1)]
+    stacked = copy.deepcopy(alone)
+    expected = [_losses(run.train()) for run in alone]
+    outcomes = dict(train_stacked(stacked, precision=torch.float32))
+    for number in (0, 1):
+        assert _losses(outcomes[number]) == pytest.approx(expected[number], rel=3e-3)
+
+
+def test_many_runs_of_several_kinds_all_arrive(caplog):
+    runs = [_run("expclr", seed=seed) for seed in range(3)] + [_run("simclr"), _run("tstcc")]
+    runs += [_run("quadratic", lr=3e-3), _run("quadratic", lr=1e-3, seed=1)]
+    single = Examples(np.zeros((1, 3, 64), np.float32))
+    runs.append(dataclasses.replace(_run("expclr"), examples=single))
+    outcomes = dict(train_many(runs))
+    assert sorted(outcomes) == list(range(8))
+    assert isinstance(outcomes[7], DataError)
+    assert all(len(outcomes[number]) == 5 for number in range(7))
+
+
+def test_a_loss_that_is_not_finite_names_its_step():
+    run = _run("expclr")
+    run.examples.X[5] = np.inf
+    with pytest.raises(DivergedError, match=r"step \d+ of epoch 0"):
+        run.train()
