@@ -21,9 +21,10 @@ class TrainConfig:
     Args:
         method: What is minimised; see expclr.methods.METHODS.
         method_params: Settings of the method, for example {"tau": 0.5}.
-        encoder: The network; see expclr.encoders.ENCODERS.
+        encoder: The network; see expclr.encoders.ENCODERS; "auto" tries some for a short while.
         encoder_params: Settings of the network, for example {"width": 32}.
         embedding_dim: Size of an embedding.
+        include_features: Put the expert features beside the embedding, wherever it is used.
         batch_size: Windows in a training step.
         lr: Learning rate of Adam.
         lr_decay: Factor on the learning rate after each epoch.
@@ -44,6 +45,7 @@ class TrainConfig:
     encoder: str = "tcn"
     encoder_params: dict[str, Any] = field(default_factory=dict)
     embedding_dim: int = 100
+    include_features: bool = False
     batch_size: int = 64
     lr: float = 3e-3
     lr_decay: float = 0.99

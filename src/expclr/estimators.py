@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from expclr import model_folder
 from expclr.checkpoint import Checkpoint
+from expclr.choice import EncoderChoice, choose_encoder
 from expclr.config import TrainConfig
 from expclr.encoders import ENCODERS
 from expclr.encoders.scaled import ScaledEncoder
@@ -25,6 +26,7 @@ from expclr.errors import ConfigError, DataError
 from expclr.evaluation.probes import LinearHead, fit_linear_head
 from expclr.features.space import FeatureSpace
 from expclr.fixed import FixedFeatures
+from expclr.fuse import Fusion, fuse
 from expclr.inputs import Given, read_labels, read_training_data, read_windows, warn_of_empty_rows
 from expclr.methods import METHODS
 from expclr.methods.base import Method, one_hot
@@ -64,10 +66,15 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     method_params : dict, optional
         Settings of the method.
     encoder : str
-        The network, by name (``expclr.encoders.ENCODERS``), or ``"my_module:MyNetwork"``.
+        The network, by name (``expclr.encoders.ENCODERS``), or ``"my_module:MyNetwork"``; or
+        "auto": the one from whose embedding, after short trainings, the expert features are read
+        best on groups left out (``expclr.choice``).
     encoder_params : dict, optional
         Settings of the network.
     embedding_dim : int
+    include_features : bool
+        Put the expert features beside the embedding: they are then needed wherever the model is
+        used, as F of the Windows.
     batch_size, lr, lr_decay, max_epochs
         Of Adam, with the learning rate multiplied by ``lr_decay`` after each epoch. The last
         epoch is kept.
@@ -91,6 +98,10 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         One record for each epoch: loss, learning rate, seconds, windows per second.
     finetune_history_ : list of dict
     encoder_ : torch.nn.Module
+    encoder_name_ : str
+        Which network it is.
+    encoder_choice_ : EncoderChoice
+        Only with ``encoder="auto"``: what decided.
     feature_space_ : FeatureSpace
         Only after training on features.
     classes_ : array
@@ -113,6 +124,9 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     history_: list[dict[str, Any]]
     finetune_history_: list[dict[str, Any]]
     encoder_: ScaledEncoder
+    encoder_name_: str
+    encoder_choice_: EncoderChoice
+    fusion_: Fusion
     fixed_: FixedFeatures
     feature_space_: FeatureSpace
     classes_: NDArray[Any]
@@ -130,6 +144,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         encoder: str = "tcn",
         encoder_params: dict[str, Any] | None = None,
         embedding_dim: int = 100,
+        include_features: bool = False,
         batch_size: int = 64,
         lr: float = 3e-3,
         lr_decay: float = 0.99,
@@ -148,6 +163,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.encoder = encoder
         self.encoder_params = encoder_params
         self.embedding_dim = embedding_dim
+        self.include_features = include_features
         self.batch_size = batch_size
         self.lr = lr
         self.lr_decay = lr_decay
@@ -182,10 +198,12 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         method = self._build(METHODS[self._method()[0]], self._method()[1])
         labels, features = self._targets(method, given)
         self._forget()
+        self.encoder_name_ = self._encoder_for(given)
         self._start_encoder(given.windows, method)
         self.history_ = yield self._run(
             method, given, features, labels, self._schedule(), checkpoint=checkpoint
         )
+        self._fuse(given.windows)
         if labels is not None:
             self._fit_head(given)
         return self
@@ -215,13 +233,14 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         labels, features = self._targets(method, given)
         schedule = self._schedule(finetune=True)
         self.finetune_history_ = yield self._run(method, given, features, labels, schedule)
+        self._fuse(given.windows)
         self._fit_head(given)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
-        """Embeddings of windows, (n, e)."""
+        """Embeddings of windows, (n, e), with their features behind if these are included."""
         check_is_fitted(self, "encoder_")
-        return self._embed(read_windows(self, X, reset=False).check_finite())
+        return self._represent(read_windows(self, X, reset=False).check_finite())
 
     @available_if(_has_head)
     def predict(self, X: Any) -> NDArray[Any]:
@@ -311,13 +330,21 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return torch.from_numpy(values)
 
     def _forget(self) -> None:
-        for name in ("head_", "classes_", "finetune_history_", "from_folder_"):
+        for name in ("head_", "classes_", "finetune_history_", "from_folder_", "fusion_"):
             self.__dict__.pop(name, None)
+
+    def _encoder_for(self, given: Given) -> str:
+        if self.encoder != "auto":
+            return self.encoder
+        if self.encoder_params:
+            raise ConfigError("encoder_params are of one encoder: name it instead of 'auto'")
+        self.encoder_choice_ = choose_encoder(self, given)
+        return self.encoder_choice_.encoder
 
     def _start_encoder(self, windows: Windows, method: Method) -> None:
         _, channels, t = windows.X.shape
         params = dict(self.encoder_params or {})
-        kind = ENCODERS[self.encoder]
+        kind = ENCODERS[self.encoder_name_]
         network = self._build(kind, {"length": t} | params, channels, self.embedding_dim)
         self.encoder_ = ScaledEncoder(network, channels)
         self.encoder_.fit(windows, self.input_scaling)
@@ -376,12 +403,29 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         fixed = self.fixed_.of(self.encoder_, windows, device=device)
         return embed(self.encoder_, windows.X, windows.lengths, device=device, fixed=fixed)
 
+    def _represent(self, windows: Windows) -> NDArray[np.float32]:
+        Z = self._embed(windows)
+        return self.fusion_(Z, self._features_of(windows)) if self.include_features else Z
+
+    def _features_of(self, windows: Windows) -> NDArray[np.float32]:
+        if windows.F is None or not hasattr(self, "feature_space_"):
+            raise DataError(
+                "include_features=True puts expert features beside the embedding: train on "
+                "features, and give Windows that hold F wherever the model is used"
+            )
+        return self.feature_space_.transform(windows.F)
+
+    def _fuse(self, windows: Windows) -> None:
+        if self.include_features:
+            self.fusion_ = fuse(self._embed(windows), self._features_of(windows))
+            self._n_features_out = len(self.fusion_.centre)
+
     def _fit_head(self, given: Given) -> None:
         assert given.codes is not None
         assert given.classes is not None
         known = np.flatnonzero(given.codes >= 0)
         self.fixed_.share(given.windows, known)
-        Z = self._embed(given.windows.subset(known))
+        Z = self._represent(given.windows.subset(known))
         self.head_ = fit_linear_head(Z, given.codes[known])
         self.classes_ = given.classes
 
@@ -436,6 +480,7 @@ class ExpCLR(RepresentationLearner):
         encoder: str = "tcn",
         encoder_params: dict[str, Any] | None = None,
         embedding_dim: int = 100,
+        include_features: bool = False,
         batch_size: int = 64,
         lr: float = 3e-3,
         lr_decay: float = 0.99,
@@ -453,6 +498,7 @@ class ExpCLR(RepresentationLearner):
             encoder=encoder,
             encoder_params=encoder_params,
             embedding_dim=embedding_dim,
+            include_features=include_features,
             batch_size=batch_size,
             lr=lr,
             lr_decay=lr_decay,

@@ -31,13 +31,14 @@ def compute_fixed(
 ) -> Tensor:
     """``encoder.fixed`` of all windows, (n, c, t) -> (n, k), chunk by chunk."""
     size = 256 if device.type == "cpu" else 4096
+    dtype: torch.dtype = getattr(encoder.encoder, "fixed_dtype", torch.float32)
     kept: NDArray[Any] | None = None
     encoder.to(device).eval()
     starts = range(0, len(X), size)
     for start in tqdm(starts, "fixed features", disable=len(starts) < 4 or None, leave=False):
         x = torch.from_numpy(np.ascontiguousarray(X[start : start + size])).to(device)
         real = None if lengths is None else torch.from_numpy(lengths[start : start + size])
-        part = encoder.fixed(x, None if real is None else real.to(device)).cpu().numpy()
+        part = encoder.fixed(x, None if real is None else real.to(device)).to(dtype).cpu().numpy()
         kept = _store((len(X), part.shape[1]), part.dtype) if kept is None else kept
         kept[start : start + size] = part
     assert kept is not None

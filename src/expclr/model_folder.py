@@ -23,6 +23,7 @@ from expclr.errors import ConfigError, DataError
 from expclr.evaluation.probes import LinearHead
 from expclr.features.space import FeatureSpace
 from expclr.fixed import FixedFeatures
+from expclr.fuse import Fusion
 from expclr.storage import new_folder, read_json, write_json, write_text
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ FILES = (  # all that a run's folder may hold
     "feature_space.json",
     "feature_space.safetensors",
     "finetune_history.jsonl",
+    "fusion.safetensors",
     "head.safetensors",
     "history.jsonl",
     "metrics.json",
@@ -71,7 +73,7 @@ def save(estimator: RepresentationLearner, path: str | Path) -> Path:
 
 def _plain_config(estimator: RepresentationLearner) -> Any:
     """The settings; a FeatureSpace object is kept in its fitted form instead."""
-    config = estimator.config
+    config = replace(estimator.config, encoder=estimator.encoder_name_)
     if isinstance(config.feature_space, FeatureSpace):
         config = replace(config, feature_space="fitted")
     return config
@@ -92,6 +94,8 @@ def _facts(estimator: RepresentationLearner) -> dict[str, Any]:
 def _save_parts(estimator: RepresentationLearner, folder: Path) -> None:
     if hasattr(estimator, "head_"):
         _save_arrays({"W": estimator.head_.W, "b": estimator.head_.b}, folder / "head.safetensors")
+    if hasattr(estimator, "fusion_"):
+        _save_arrays(vars(estimator.fusion_), folder / "fusion.safetensors")
     if hasattr(estimator, "feature_space_"):
         state = estimator.feature_space_.state()
         arrays = {k: v for k, v in state.items() if isinstance(v, np.ndarray)}
@@ -115,6 +119,7 @@ def load(kind: type[Any], path: str | Path, *, device: str) -> Any:
     estimator.from_folder_ = True
     estimator.fixed_ = FixedFeatures()
     estimator.encoder_ = _read_encoder(folder, config, facts)
+    estimator.encoder_name_ = config.encoder
     for name in _SHAPE:
         setattr(estimator, f"{name}_", facts[name])
     estimator._n_features_out = config.embedding_dim
@@ -160,6 +165,9 @@ def _read_parts(estimator: Any, folder: Path, facts: dict[str, Any]) -> None:
         head = _arrays(folder / "head.safetensors")
         estimator.head_ = LinearHead(head["W"], head["b"])
         estimator.classes_ = np.array(facts["classes"], dtype=_KINDS[facts["classes_kind"]])
+    if (folder / "fusion.safetensors").exists():
+        estimator.fusion_ = Fusion(**_arrays(folder / "fusion.safetensors"))
+        estimator._n_features_out = len(estimator.fusion_.centre)
     if (folder / "feature_space.json").exists():
         state = read_json(folder / "feature_space.json")
         arrays = _arrays(folder / "feature_space.safetensors")
