@@ -72,9 +72,8 @@ def test_a_run_is_trained_fine_tuned_embedded_and_measured(run, data, tmp_path, 
 
 def test_own_tables_become_windows_with_features(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    lines = [
-        f"{case},{t / 10},{(t * case * 0.37) % 5:.2f}\n" for case in range(1, 9) for t in range(40)
-    ]
+    rows = [(case, t) for case in range(1, 9) for t in range(40)]
+    lines = [f"{case},{t / 10},{(t * case * 0.37) % 5:.2f}\n" for case, t in rows]
     (tmp_path / "runs.csv").write_text("case,time,torque\n" + "".join(lines))
     words = ["--x", "runs.csv", "--case", "case", "--time", "time", "--length", "10"]
     assert main(["prepare", "mine", *words, "--test", "0.25"]) == 0
