@@ -150,20 +150,33 @@ def data(action: Literal["info"], name: str) -> None:
     print(summary_text(describe(train, test)))
 
 
-def features(extractor: str, data: str, n_jobs: int = 1) -> None:
+def features(extractor: str, data: str, out: str | None = None, n_jobs: int = 1) -> None:
     """Compute expert features and write them into a Windows folder.
 
     Args:
         extractor: har561, eeg29, ecg88, basic, ..., "my_module:function", or a table's file.
-        data: A Windows folder, or a folder with train and test in it.
+        data: A Windows folder, or a folder with train and test in it; with --out also an .npz or
+            a dataset's name.
+        out: Leave the data as they are, and write a copy with the features into this folder.
         n_jobs: How many jobs at once.
     """
     from pathlib import Path
 
+    from expclr.datasets.opening import open_data
+    from expclr.errors import DataError
     from expclr.features import write_features
+    from expclr.features.store import copy_windows
 
-    parts = [Path(data) / part for part in ("train", "test") if (Path(data) / part).is_dir()]
-    for folder in parts or [Path(data)]:
+    if out is None and not Path(data).is_dir():
+        raise DataError(
+            f"{data} is no folder: give a Windows folder; of an .npz or a dataset's name "
+            "say with --out where the windows shall go"
+        )
+    folders = [Path(data) / part for part in ("train", "test") if (Path(data) / part).is_dir()]
+    folders = folders or [Path(data)]
+    if out is not None:
+        folders = copy_windows(open_data(data), out)
+    for folder in folders:
         changed = write_features(folder, extractor, n_jobs=n_jobs)
         print(f"{folder}: {'written' if changed else 'unchanged'}")
 

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from expclr.cli import main
 from expclr.errors import DataError
 from expclr.features import extract, write_features
+from expclr.features.store import copy_windows
 from expclr.windows import Windows
 
 
@@ -106,3 +108,32 @@ def test_missing_values_are_counted(folder):
     missing = json.loads((folder / "meta.json").read_text())["features"]["missing"]
     assert missing["ch1_spectral_entropy"] == 4
     assert "ch0_mean" not in missing
+
+
+def test_a_copy_leaves_the_windows_as_they_are_and_is_kept(folder, tmp_path):
+    windows, copy = Windows.load(folder), tmp_path / "new" / "copy"
+    assert copy_windows((windows, None), copy) == [copy]
+    assert write_features(copy, "basic")
+    copy_windows((windows, None), copy)
+    assert not write_features(copy, "basic")
+    assert Windows.load(folder).F is None
+    copy_windows((windows.with_(y=windows.y + 1), None), copy)
+    assert Windows.load(copy).F is None
+
+
+def test_both_parts_are_copied(folder, tmp_path):
+    windows = Windows.load(folder)
+    parts = windows.subset(slice(0, 12)), windows.subset(slice(12, 20))
+    train, test = copy_windows(parts, tmp_path / "two")
+    assert (train.name, test.name) == ("train", "test")
+    assert [len(Windows.load(part)) for part in (train, test)] == [12, 8]
+
+
+def test_the_command_takes_a_dataset_by_its_name(tmp_path, capsys):
+    assert main(["features", "basic", "machine", "--out", str(tmp_path / "m")]) == 0
+    assert main(["features", "basic", "machine", "--out", str(tmp_path / "m")]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert [line.rpartition(" ")[2] for line in lines[:4]] == ["written"] * 2 + ["unchanged"] * 2
+    assert Windows.load(tmp_path / "m" / "test").F.shape[1] == 45
+    assert main(["features", "basic", "machine"]) == 2
+    assert "say with --out" in capsys.readouterr().err

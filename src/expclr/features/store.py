@@ -16,7 +16,7 @@ from expclr.features.table import features_from_table, is_table
 from expclr.storage import new_folder, read_json, write_json
 from expclr.windows import Windows
 
-__all__ = ["write_features"]
+__all__ = ["copy_windows", "write_features"]
 
 
 def write_features(folder: str | Path, extractor: Any, *, n_jobs: int | None = 1) -> bool:
@@ -57,6 +57,25 @@ def write_features(folder: str | Path, extractor: Any, *, n_jobs: int | None = 1
         names = known.pop("names")
         write_json(aside / "meta.json", meta | {"feature_names": names, "features": known})
     return True
+
+
+def copy_windows(parts: tuple[Windows, Windows | None], folder: str | Path) -> list[Path]:
+    """Save windows, or their train and test part, unless the folder holds them already."""
+    train, test = parts
+    named = [(train, Path(folder))]
+    if test is not None:
+        named = [(train, Path(folder) / "train"), (test, Path(folder) / "test")]
+    for windows, path in named:
+        if not (path / "meta.json").exists() or _bare(Windows.load(path)) != _bare(windows):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            windows.save(path)
+    return [path for _, path in named]
+
+
+def _bare(windows: Windows) -> tuple[str, float | None, tuple[str, ...]]:
+    """What tells windows from others, whatever their features."""
+    without = windows.with_(F=None, feature_names=())
+    return without.fingerprint(), windows.sfreq, windows.channel_names
 
 
 def _key(extractor: Any) -> dict[str, Any]:
