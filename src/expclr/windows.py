@@ -271,6 +271,32 @@ class Windows:
                 values[key] = values[key].item()
         return cls(**_with_codes(values))
 
+    @classmethod
+    def from_files(cls, x: str | Path, **options: Any) -> Windows:
+        """Read recordings or tables of any size, once; they stay on disk.
+
+        Parameters
+        ----------
+        x : path
+            ``.npz``, ``.npy``, a folder of them, a long or wide table (``.csv``, ``.parquet``), one
+            recording or a folder of recordings (``.csv``, ``.edf``, ``.hea``).
+        **options
+            How: those of :func:`expclr.datasets.own.prepare` but ``test`` and ``allow``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> rows = [f"{i / 10},{i % 7},{'on' if i < 20 else 'off'}\\n" for i in range(40)]
+        >>> _ = (folder / "pump.csv").write_text("time,torque,state\\n" + "".join(rows))
+        >>> options = {"time": "time", "labels": "state", "length": 10}
+        >>> Windows.from_files(folder / "pump.csv", root_cache=folder / "cache", **options)
+        Windows(pump: 4 windows, 1 channels x 10 timepoints, 2 classes, 1 groups)
+        """
+        from expclr.datasets.own import open_windows
+
+        return open_windows(x, **options)
+
 
 def load_windows(path: str | Path) -> Windows:
     """Open a Windows folder or an .npz file."""
