@@ -17,6 +17,7 @@ __all__ = [
     "label_efficiency",
     "linear_probe",
     "outlier_scores",
+    "probe_many",
     "suggest_labels",
 ]
 
@@ -41,6 +42,7 @@ _HOME = {
     "label_efficiency": "label_curves",
     "linear_probe": "probes",
     "outlier_scores": "outliers",
+    "probe_many": "many_probes",
     "suggest_labels": "suggestions",
 }
 
