@@ -116,12 +116,45 @@ def test_features_of_a_window_do_not_depend_on_its_company(length):
         assert torch.equal(transform(x[rows]), together[rows])
 
 
-@pytest.mark.parametrize("cache", [1, 5000, 10**9])
-def test_chunks_of_any_size_give_the_same_counts(monkeypatch, cache):
+@pytest.mark.parametrize("memory", [1, 5000, 10**9])
+def test_chunks_of_any_size_give_the_same_counts(monkeypatch, memory):
     transform, x = _fitted(2, 600), _dyadic(20, 2, 600)
     expected = transform(x)
-    monkeypatch.setattr("expclr.encoders.minirocket._cache", lambda x: cache)
+    monkeypatch.setattr("expclr.encoders.minirocket._memory", lambda device: memory)
     torch.testing.assert_close(transform(x), expected, atol=1e-6, rtol=0)
+
+
+def test_threads_change_neither_features_nor_their_own_number():
+    transform, x, before = _fitted(3, 300), torch.randn(300, 3, 300), torch.get_num_threads()
+    outputs = []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            outputs.append(transform(x))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(*outputs)
+
+
+def test_features_can_be_trained_on_after_inference_mode():
+    transform, x = _fitted(2, 40), torch.randn(3, 2, 40)
+    with torch.inference_mode():
+        expected = transform(x)
+    weights = torch.ones(len(expected[0]), requires_grad=True)
+    (transform(x) @ weights).sum().backward()
+    torch.testing.assert_close(weights.grad, expected.sum(0))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_gpu_gives_the_features_of_the_cpu():
+    transform, x = _fitted(3, 300), _dyadic(50, 3, 300)
+    lengths = torch.randint(9, 301, (50,))
+    for given in (None, lengths):
+        expected = transform.cpu()(x, given)
+        there = None if given is None else given.cuda()
+        torch.testing.assert_close(transform.cuda()(x.cuda(), there).cpu(), expected)
 
 
 def test_a_padded_series_has_the_features_of_the_series_alone():
