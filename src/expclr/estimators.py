@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from expclr import model_folder
+from expclr.building import build, checked_seed
 from expclr.checkpoint import Checkpoint
 from expclr.choice import EncoderChoice, choose_encoder
 from expclr.config import TrainConfig
@@ -290,16 +291,13 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         }
 
     def _build(self, kind: type[Any], params: dict[str, Any], *args: Any) -> Any:
-        try:
-            with seeded(self._seed()):
-                return kind(*args, **params)
-        except TypeError as error:
-            raise ConfigError(f"{kind.__name__}: {error}; its settings are in its help") from error
+        with seeded(self._seed()):
+            return build(kind, params, *args)
 
     def _seed(self) -> int:
         if self.random_state is None:
             return secrets.randbits(31)
-        return int(self.random_state)
+        return checked_seed(self.random_state)
 
     def _targets(
         self, method: Method, given: Given
@@ -342,6 +340,8 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return self.encoder_choice_.encoder
 
     def _start_encoder(self, windows: Windows, method: Method) -> None:
+        if self.embedding_dim < 1:
+            raise ConfigError(f"embedding_dim is {self.embedding_dim}: give a whole number from 1")
         _, channels, t = windows.X.shape
         params = dict(self.encoder_params or {})
         kind = ENCODERS[self.encoder_name_]

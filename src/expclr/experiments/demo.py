@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from sklearn.impute import SimpleImputer
 from tqdm import tqdm
 
+from expclr.building import checked_seed
 from expclr.datasets import load_dataset
-from expclr.errors import ConfigError
 from expclr.estimators import ExpCLR, RepresentationLearner
 from expclr.evaluation import knn_probe, linear_probe
 from expclr.experiments.demo_page import COLUMNS, demo_page, rows
@@ -64,9 +64,7 @@ def run_demo(out: str | Path, *, random_state: int = 0) -> Demo:
     """Train and compare on the dataset ``machine``, and write the folder ``out``."""
     started, folder = time.perf_counter(), Path(out)
     check_writable(folder, ("metrics.json", "model", "report.html"))
-    if random_state < 0:
-        raise ConfigError(f"random_state is {random_state}: give a whole number from 0")
-    train, test = load_dataset("machine", random_state=random_state)
+    train, test = load_dataset("machine", random_state=checked_seed(random_state))
     with _stopping_at_once():
         learner = _expclr(random_state).fit(train)
         cells = list(product(_systems(train, test, learner, random_state), FRACTIONS))
