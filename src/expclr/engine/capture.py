@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -84,7 +86,7 @@ class CapturedEpoch:
                 self._next()
         except RuntimeError as error:
             torch.cuda.synchronize(self.order.device)
-            raise CaptureError(str(error).splitlines()[0]) from error
+            raise _refusal(error) from None
 
     def _compare_with_plain_steps(self, state: Callable[[], Sequence[Tensor]]) -> None:
         steps = min(COMPARED, len(self.order))
@@ -98,15 +100,26 @@ class CapturedEpoch:
             raise CaptureError("replayed steps differ from plain ones")
 
 
+def _refusal(error: RuntimeError) -> CaptureError:
+    # The frames hold the step's autograd graph, whose nodes remember the stream aside.
+    traceback.clear_frames(error.__traceback__)
+    return CaptureError(str(error).splitlines()[0])
+
+
 @contextmanager
 def _waiting_for_the_device_is_an_error() -> Iterator[None]:
-    mode = torch.cuda.get_sync_debug_mode()
-    torch.cuda.set_sync_debug_mode("error")
+    _set_sync_debug_mode("error")
     try:
         yield
     except RuntimeError as error:
-        raise CaptureError(str(error).splitlines()[0]) from error
+        raise _refusal(error) from None
     finally:
+        _set_sync_debug_mode("default")
+
+
+def _set_sync_debug_mode(mode: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that it is a prototype
         torch.cuda.set_sync_debug_mode(mode)
 
 
