@@ -20,10 +20,11 @@ def _run_command(text):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", ["add-your-own.md"])
+@pytest.mark.parametrize("page", ["add-your-own.md", "datasets.md"])
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("EXPCLR_CACHE", str(tmp_path / "cache"))
     names = {}
     blocks = BLOCK.findall((DOCS / page).read_text(encoding="utf-8"))
     assert blocks
