@@ -10,6 +10,7 @@ from torch import Tensor
 
 from expclr.errors import ConfigError
 from expclr.methods.quadratic import QuadraticLoss
+from expclr.methods.streamed import Formula, streamed_loss
 
 __all__ = ["ExpCLRLoss", "soft_maximum"]
 
@@ -23,7 +24,7 @@ class ExpCLRLoss(QuadraticLoss):
     ----------
     tau : float
         Temperature of the hard-negative mining.
-    delta, similarity, normalize, reference, sigma
+    delta, similarity, normalize, reference, sigma, streamed
         See :class:`expclr.methods.quadratic.QuadraticLoss`.
 
     Examples
@@ -45,15 +46,24 @@ class ExpCLRLoss(QuadraticLoss):
         normalize: bool | Literal["detach"] = True,
         reference: str | float = "batch",
         sigma: float | Literal["median"] = 1.0,
+        streamed: bool | Literal["auto"] = "auto",
     ) -> None:
         super().__init__(
-            delta, similarity=similarity, normalize=normalize, reference=reference, sigma=sigma
+            delta,
+            similarity=similarity,
+            normalize=normalize,
+            reference=reference,
+            sigma=sigma,
+            streamed=streamed,
         )
         if not tau > 0:
             raise ConfigError(f"tau is {tau}: give a positive number")
         self.tau = tau
 
     def forward(self, z: Tensor, target: Tensor) -> Tensor:
+        if self.streams(len(z)):
+            formula = Formula(self.pair_loss, self.similarity, self.normalize, self.tau)
+            return streamed_loss(z, target, formula)
         return soft_maximum(*self.pair_losses(z, target), self.tau)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from expclr.methods.pairs import normalise, pairwise_distances
 from expclr.methods.quadratic import QuadraticLoss
 
 __all__ = ["PairLoss"]
@@ -16,7 +15,7 @@ class PairLoss(QuadraticLoss):
 
     Parameters
     ----------
-    delta, similarity, normalize, reference, sigma
+    delta, similarity, normalize, reference, sigma, streamed
         See :class:`expclr.methods.quadratic.QuadraticLoss`.
 
     Examples
@@ -26,9 +25,7 @@ class PairLoss(QuadraticLoss):
     0.375
     """
 
-    def pair_losses(self, z: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Both terms of Eq. 1 and the weight of each pair, (b, b)."""
-        s, weights = self.similarity(target)
-        D2 = normalise(pairwise_distances(z), self.normalize).square()
-        push = torch.relu((1 - s).square() * self.delta**2 - D2)
-        return s * D2 + push, weights
+    def pair_loss(self, D: Tensor, s: Tensor) -> Tensor:
+        """Both terms of Eq. 1, value by value."""
+        push = torch.relu((1 - s).square() * self.delta**2 - D.square())
+        return s * D.square() + push

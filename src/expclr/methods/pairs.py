@@ -185,15 +185,21 @@ class FeatureSimilarity(nn.Module):
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """(b, d) -> similarities (b, b) and weights (b, b); no weight if all are equal."""
         distances, weights = feature_distances(features)
-        ratio = distances / self._scale(distances, weights).clamp_min(EPSILON)
-        ratio = ratio if self.function is gaussian else ratio.clamp_max(1)
-        return self.function(ratio), weights * (distances.amax() > 0)
-
-    def _scale(self, distances: Tensor, weights: Tensor) -> Tensor:
-        if self.scaling == "batch":
-            return distances.amax()
+        largest = distances.amax()
         if self.scaling == "median":
-            return _median_of_pairs(distances, weights)
+            scale = _median_of_pairs(distances, weights)
+        else:
+            scale = self.scale_of(largest)
+        return self.of_ratio(distances / scale.clamp_min(EPSILON)), weights * (largest > 0)
+
+    def of_ratio(self, ratio: Tensor) -> Tensor:
+        """The similarity of distances in units of the scale."""
+        return self.function(ratio if self.function is gaussian else ratio.clamp_max(1))
+
+    def scale_of(self, largest: Tensor) -> Tensor:
+        """The distance at which similarity ends, in a batch with this largest distance."""
+        if self.scaling == "batch":
+            return largest
         if not (self._known or isinstance(self.scaling, float) or self._is_measured()):
             raise ConfigError(
                 f"reference={self.scaling!r} is measured over the dataset: "

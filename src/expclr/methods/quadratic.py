@@ -14,8 +14,11 @@ from expclr.methods.pairs import (
     pairwise_distances,
     weighted_mean,
 )
+from expclr.methods.streamed import Formula, streamed_loss
 
 __all__ = ["QuadraticLoss"]
+
+STREAM_FROM = 4096  # rows: below, all pairs take under a gigabyte
 
 
 class QuadraticLoss(Method):
@@ -29,6 +32,9 @@ class QuadraticLoss(Method):
         Of the expert features: see :class:`expclr.methods.pairs.FeatureSimilarity`.
     normalize : True, False or "detach"
         Divide each embedding distance by its row's mean; "detach" sends no gradient through it.
+    streamed : True, False or "auto"
+        Compute the pairs block by block, in memory that grows with the batch and not with its
+        square; "auto" does so from 4096 rows on.
 
     Examples
     --------
@@ -47,22 +53,38 @@ class QuadraticLoss(Method):
         normalize: bool | Literal["detach"] = True,
         reference: str | float = "batch",
         sigma: float | Literal["median"] = 1.0,
+        streamed: bool | Literal["auto"] = "auto",
     ) -> None:
         super().__init__()
+        if streamed is True and sigma == "median" and similarity == "gaussian":
+            raise ConfigError("the median of a batch needs all its pairs: give a number as sigma")
         if not delta > 0:
             raise ConfigError(f"delta is {delta}: give a positive number")
-        self.delta, self.normalize = delta, normalize
+        self.delta, self.normalize, self.streamed = delta, normalize, streamed
         self.similarity = FeatureSimilarity(similarity, reference=reference, sigma=sigma)
 
     def prepare(self, target: Tensor | None, embedding_dim: int) -> None:
         if target is not None:
             self.similarity.prepare(target)
 
+    def pair_loss(self, D: Tensor, s: Tensor) -> Tensor:
+        """L_ij of a distance and a similarity, value by value."""
+        return ((1 - s) * self.delta - D).square()
+
     def pair_losses(self, z: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """L_ij and the weight of each pair, both (b, b)."""
         s, weights = self.similarity(target)
-        D = normalise(pairwise_distances(z), self.normalize)
-        return ((1 - s) * self.delta - D).square(), weights
+        return self.pair_loss(normalise(pairwise_distances(z), self.normalize), s), weights
+
+    def streams(self, rows: int) -> bool:
+        """Whether a batch of so many rows is computed block by block."""
+        if self.similarity.scaling == "median":
+            return False
+        return rows >= STREAM_FROM if self.streamed == "auto" else bool(self.streamed)
 
     def forward(self, z: Tensor, target: Tensor) -> Tensor:
+        if self.streams(len(z)):
+            return streamed_loss(
+                z, target, Formula(self.pair_loss, self.similarity, self.normalize)
+            )
         return weighted_mean(*self.pair_losses(z, target))
