@@ -137,17 +137,13 @@ def data(action: Literal["info"], name: str) -> None:
 
     Args:
         action: What to do; "info" is all there is.
-        name: A dataset, its options behind it as in ucr,problem=ECG5000; or a folder with train and
-            test.
+        name: A dataset, its options behind it as in ucr,problem=ECG5000; or a Windows folder, or
+            one with train and test.
     """
     from expclr.datasets.describe import describe, summary_text
     from expclr.datasets.opening import open_data
-    from expclr.errors import DataError
 
-    train, test = open_data(name)
-    if test is None:
-        raise DataError(f"{name} has no test part: give a dataset or a folder with train and test")
-    print(summary_text(describe(train, test)))
+    print(summary_text(describe(*open_data(name))))
 
 
 def features(extractor: str, data: str, out: str | None = None, n_jobs: int = 1) -> None:

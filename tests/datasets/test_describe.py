@@ -1,10 +1,12 @@
 """What is said of a dataset is what is in it."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from expclr.cli import main
 from expclr.datasets.describe import describe, representatives, sparkline, summary_text
 from expclr.windows import Windows
 
@@ -48,6 +50,17 @@ def test_the_text_has_a_line_for_each_class(pair: tuple[Windows, Windows]) -> No
         assert int(test_count) == (test.y == k).sum()
         assert set(picture) <= set("▁▂▃▄▅▆▇█")
         assert len(picture) == 32
+
+
+def test_windows_without_a_test_part_are_one_part(
+    windows: Windows, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    windows.save(tmp_path / "waves")
+    assert main(["data", "info", str(tmp_path / "waves")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "all: 48 windows of 6 groups"
+    assert lines[3].split() == ["class", "all"]
+    assert len(lines) == 8
 
 
 def test_series_of_unequal_length_are_drawn_without_their_padding() -> None:

@@ -17,12 +17,13 @@ SPARK_WIDTH = 48
 LOOKED_AT = 200  # windows of a class among which a typical one is sought
 
 
-def describe(train: Windows, test: Windows) -> dict[str, Any]:
+def describe(train: Windows, test: Windows | None = None) -> dict[str, Any]:
     """Counts, classes, groups, missing values and one typical window of each class.
 
     Parameters
     ----------
     train, test : Windows
+        Windows without a test part are described as one part, "all".
 
     Returns
     -------
@@ -38,15 +39,18 @@ def describe(train: Windows, test: Windows) -> dict[str, Any]:
     ({'on': 1, 'off': 1}, '▁▂▃▄▅▆▇█')
     """
     c, t = train.X.shape[1:]
+    parts = {"all": train} if test is None else {"train": train, "test": test}
     return {
         "name": train.name,
         "channels": list(train.channel_names) or [str(i) for i in range(c)],
         "timepoints": t,
-        "lengths": None if train.lengths is None else _range(train.lengths, test.lengths),
+        "lengths": None
+        if train.lengths is None
+        else _range(*(part.lengths for part in parts.values())),
         "sfreq": train.sfreq,
         "features": 0 if train.F is None else train.F.shape[1],
-        "parts": {"train": _part(train), "test": _part(test)},
-        "shared_groups": shared_groups(train, test),
+        "parts": {name: _part(part) for name, part in parts.items()},
+        "shared_groups": [] if test is None else shared_groups(train, test),
         "sparklines": _sparklines(train),
     }
 
@@ -143,9 +147,9 @@ def summary_text(summary: dict[str, Any]) -> str:
     train: 2 windows
     test: 2 windows
     <BLANKLINE>
-    class  train  test
-    on         1     1  ▁▂▃▄▅▆▇█
-    off        1     1  ▁▂▃▄▅▆▇█
+    class  train   test
+    on         1      1  ▁▂▃▄▅▆▇█
+    off        1      1  ▁▂▃▄▅▆▇█
     """
     lines = [_shape_line(summary)]
     lines += [_part_line(name, part) for name, part in summary["parts"].items()]
@@ -180,14 +184,14 @@ def _part_line(name: str, part: dict[str, Any]) -> str:
 
 
 def _class_lines(summary: dict[str, Any]) -> list[str]:
-    train, test = (summary["parts"][part]["classes"] for part in ("train", "test"))
-    names = list(dict.fromkeys([*train, *test]))
+    classes = {part: about["classes"] for part, about in summary["parts"].items()}
+    names = list(dict.fromkeys(name for counts in classes.values() for name in counts))
     if not names:
         return []
     width = max(5, *(len(name) for name in names))
-    lines = ["", f"{'class':{width}}  train  test"]
+    lines = ["", "  ".join([f"{'class':{width}}", *(f"{part:>5}" for part in classes)])]
     for name in names:
-        counts = f"{train.get(name, 0):5}  {test.get(name, 0):4}"
-        line = f"{name:{width}}  {counts}  {summary['sparklines'].get(name, '')}"
+        counts = [f"{found.get(name, 0):5}" for found in classes.values()]
+        line = "  ".join([f"{name:{width}}", *counts, summary["sparklines"].get(name, "")])
         lines.append(line.rstrip())
     return lines
