@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from expclr.errors import ConfigError
+from expclr.methods.base import unchanged
 from expclr.methods.views import VIEWS, compose
 from expclr.methods.views_amplitude import dropout, gain, jitter, scaling
 from expclr.methods.views_published import sleepprior, tstcc_strong, tstcc_weak
@@ -260,3 +261,7 @@ def test_composed_views_can_be_sent_to_other_processes():
 def test_unusable_settings_are_refused(view, settings, words):
     with pytest.raises(ConfigError, match=words):
         view(torch.ones(2, 8, 10), None, **settings)
+
+
+def test_no_view_at_all_leaves_windows_as_they_are():
+    assert compose(()) is compose({}) is unchanged

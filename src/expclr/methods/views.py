@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from expclr.errors import ConfigError
-from expclr.methods.base import View
+from expclr.methods.base import View, unchanged
 from expclr.registry import Registry
 
 __all__ = ["VIEWS", "Augmentations", "compose"]
@@ -61,6 +61,8 @@ def compose(augmentations: Augmentations) -> View:
     if isinstance(augmentations, str):
         raise ConfigError(f"augmentations is {augmentations!r}: give a list, [{augmentations!r}]")
     settings = augmentations if isinstance(augmentations, Mapping) else dict.fromkeys(augmentations)
+    if not settings:
+        return unchanged
     return partial(_one_after_the_other, views=[_view(k, v or {}) for k, v in settings.items()])
 
 
