@@ -33,8 +33,8 @@ class TrainConfig:
         finetune_lr: Learning rate when fine-tuning.
         finetune_epochs: Passes over the labelled windows when fine-tuning.
         input_scaling: "standard" (each channel by its training mean and deviation) or "none".
-        feature_space: "standard" (each feature by its training mean and deviation) or "raw" (the
-            distances of the paper).
+        feature_space: "standard" (each feature by its training mean and deviation), "raw" (the
+            distances of the paper), "robust", "quantile" or "whitened".
         validation_fraction: Part of the groups held out to record a validation loss.
         random_state: Seed of everything random.
         device: "auto", "cpu", "cuda", "cuda:1", "mps".

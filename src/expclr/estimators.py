@@ -26,6 +26,7 @@ from expclr.engine import resolve_device, seeded
 from expclr.errors import ConfigError, DataError
 from expclr.evaluation.probes import LinearHead, fit_linear_head
 from expclr.features.space import FeatureSpace
+from expclr.features.space_named import as_feature_space
 from expclr.fixed import FixedFeatures
 from expclr.fuse import Fusion, fuse
 from expclr.inputs import Given, read_labels, read_training_data, read_windows, warn_of_empty_rows
@@ -84,9 +85,9 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     finetune_lr, finetune_epochs
     input_scaling : "standard" or "none"
         Each channel by its mean and standard deviation over the training windows.
-    feature_space : "standard", "raw" or a FeatureSpace
+    feature_space : "standard", "raw", "robust", "quantile", "whitened" or a FeatureSpace
         How expert features are made comparable; "raw" takes their distances as they are, as the
-        paper does.
+        paper does. See :mod:`expclr.features.space_named`.
     validation_fraction : float
         Part of the groups (of the windows, without groups) held out to record a loss on.
     random_state : int or None
@@ -319,7 +320,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return labels, one_hot(labels, len(given.classes)) if wants_features else None
 
     def _fit_feature_space(self, given: Given) -> torch.Tensor:
-        space = _feature_space(self.feature_space)
+        space = as_feature_space(self.feature_space)
         own = given.features is given.windows.F
         names = given.windows.feature_names if own else None
         values = space.fit(given.features, feature_names=names).transform(given.features)
@@ -533,16 +534,6 @@ class ExpCLR(RepresentationLearner):
             )
         others = {k: v for k, v in vars(config).items() if k not in ("method", "method_params")}
         return cls(**config.method_params, **others)
-
-
-def _feature_space(given: str | FeatureSpace) -> FeatureSpace:
-    from sklearn.base import clone
-
-    if isinstance(given, FeatureSpace):
-        return clone(given)
-    if given in ("standard", "raw"):
-        return FeatureSpace(numeric="standard" if given == "standard" else "none")
-    raise ConfigError(f"feature_space is {given!r}: give 'standard', 'raw' or a FeatureSpace")
 
 
 def _held_out(windows: Windows, fraction: float, seed: int) -> NDArray[np.bool_]:
