@@ -107,7 +107,7 @@ class Certificate:
             f"| wrong in at most | {_at_most(self.miss_probability)} of new pairs |\n"
             f"| confidence | {_percent(self.confidence)} |\n"
             f"| independent pairs | {self.n_pairs:,} |\n"
-            f"| method | {self.method}: {self.bound} |\n"
+            f"| bound | {self.bound} |\n"
         )
 
     def record(self) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def probe_many(
     probes : sequence of str
         Keys of ``PROBES``.
     device : str
-        "auto" takes a GPU where there is one.
+        "auto" takes a GPU where there is one. On a CPU the probes one by one are faster.
 
     Returns
     -------

@@ -83,8 +83,12 @@ def _write_certificate(path: Path, certificate: Certificate, held: Windows) -> N
     record = certificate_record(certificate)
     write_json(path, record)
     write_text(path.with_suffix(".md"), certificate.model_card())
-    title = f"What distances say about {held.name or 'windows'}"
-    write_report(path.with_suffix(".html"), Report(title, "", certificate_sections(record)))
+    lead = (
+        "An encoder is useful as far as windows close in its embedding are close by what experts "
+        "measure. How far that can be relied on, judged by windows it has not seen."
+    )
+    title = f"How well distances are kept: {held.name or 'windows'}"
+    write_report(path.with_suffix(".html"), Report(title, lead, certificate_sections(record)))
 
 
 def _embedded(learner: RepresentationLearner, windows: Windows, data: str) -> tuple[Array, Array]:
@@ -184,7 +188,8 @@ def _search_report(
     sections: list[Section] = [pictures]
     if sure is not None:
         sections.insert(0, Text("What the distances say", sure.text()))
-    return Report(f"Similar windows in {known.name or 'the data'}", "", sections)
+    lead = f"{len(asked):,} windows were searched for among {len(known):,}; here are the first {q}."
+    return Report(f"Similar windows in {known.name or 'the data'}", lead, sections)
 
 
 def _joined(known: Windows, asked: Windows) -> Windows:
