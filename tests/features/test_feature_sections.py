@@ -15,7 +15,7 @@ from expclr.experiments.feature_sections import (
     readability_sections,
     share_section,
 )
-from expclr.features import FeatureSpace
+from expclr.features import FEATURES, FeatureSpace
 from expclr.features.report import FeatureReport
 from expclr.report import Report, render_report
 from expclr.windows import Windows
@@ -68,6 +68,17 @@ def test_many_columns_are_shown_by_their_ends(rng):
     assert min(chart.values) == 0
     assert len(table.rows) == ROWS
     assert "10 best and the 10 worst of 100" in chart.caption
+
+
+def test_columns_of_an_extractor_are_put_together_by_their_names(rng):
+    names = FEATURES["ecg88"].names(["MLII", "V"])
+    F = rng.normal(size=(40, len(names)))
+    shares = share_section(FeatureSpace().fit(F, feature_names=names), F)
+    assert "MLII_swt*" in shares.names
+    assert "V_rri*" in shares.names
+    assert sum(shares.values) == pytest.approx(100)
+    one = shares.values[shares.names.index("MLII_swt*")]
+    assert one == pytest.approx(100 * 40 / 176, rel=0.05)
 
 
 def test_without_features_or_with_few_windows_there_is_less(windows):

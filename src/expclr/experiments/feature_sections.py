@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,7 +41,13 @@ def feature_sections(
 
 def share_section(space: FeatureSpace, F: Any) -> Bars:
     """The share of the squared feature distance that each group, or column, makes up."""
-    shares = sorted(space.distance_shares(F).items(), key=lambda item: -item[1])
+    found = space.distance_shares(F)
+    family = families(list(found)) if len(found) > SHOWN else {}
+    summed: dict[str, float] = {}
+    for name, share in found.items():
+        owner = family.get(name, name)
+        summed[owner] = summed.get(owner, 0.0) + share
+    shares = sorted(summed.items(), key=lambda item: -item[1])
     shown = shares if len(shares) <= SHOWN else shares[: SHOWN - 1]
     rest = shares[len(shown) :]
     if rest:
@@ -50,8 +59,29 @@ def share_section(space: FeatureSpace, F: Any) -> Bars:
         x_label="% of the squared distance",
         caption="The encoder follows distances between expert features. A feature, or a group "
         "of them, with a large share decides most of what counts as similar; weights, groups and "
-        "decorrelation of the feature space change it.",
+        "decorrelation of the feature space change it."
+        + (" A * stands for all features whose names begin so." if family else ""),
     )
+
+
+def families(names: Sequence[str], most: int = SHOWN) -> dict[str, str]:
+    """The family of each name: names that begin with the same words, as many words as fit.
+
+    >>> names = [f"ch{i}_{kind}{j}" for i in (0, 1) for kind in ("pnn", "rms") for j in range(9)]
+    >>> sorted(set(families(names).values()))
+    ['ch0_pnn*', 'ch0_rms*', 'ch1_pnn*', 'ch1_rms*']
+    """
+    words = {name: re.findall(r"[-_(,]*[^-_(,]+", name) for name in names}
+    family = {name: name for name in names}
+    for depth in range(1, 1 + max(map(len, words.values()), default=0)):
+        stems = {name: "".join(parts[:depth]) for name, parts in words.items()}
+        if depth > 1:  # a number behind a word counts its members: pnn10, pnn20
+            stems = {name: stem.rstrip("0123456789") for name, stem in stems.items()}
+        sizes = Counter(stems.values())
+        if len(sizes) > most:
+            break
+        family = {name: f"{s}*" if sizes[s] > 1 else name for name, s in stems.items()}
+    return family
 
 
 def readability_sections(report: FeatureReport) -> list[Section]:
