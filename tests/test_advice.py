@@ -1,13 +1,10 @@
 """Advice is given where it is due, and not otherwise."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from expclr import Windows
 from expclr.advice import advise, same_group_share
-from expclr.features import FeatureSpace
 from expclr.fuse import fuse
 
 
@@ -20,16 +17,15 @@ def _windows(seed, groups, *, classes_follow):
     return Windows(X, F, y, group=rng.choice(groups, 400))
 
 
-def _learner(train, transform=lambda windows: windows.X.mean(2)):
-    return SimpleNamespace(
-        transform=transform, feature_space_=FeatureSpace().fit(train.F, feature_names=("f0", "f1"))
-    )
+def _means(windows):
+    return windows.X.mean(2)
 
 
-def _advice(classes_follow, **learner):
+def _advice(classes_follow, transform=_means):
     train = _windows(0, ["a", "b", "c"], classes_follow=classes_follow)
     held = _windows(1, ["d", "e"], classes_follow=classes_follow)
-    return {a.about: a for a in advise(_learner(train, **learner), train, held)}
+    Z, F = (transform(train), transform(held)), (train.F, held.F)
+    return {a.about: a for a in advise(Z, train, held, F=F, names=["f0", "f1"])}
 
 
 def test_features_that_cannot_be_read_are_named():
@@ -53,8 +49,7 @@ def test_an_embedding_of_the_group_is_noticed():
 
 def test_windows_without_features_labels_or_groups_give_no_advice():
     bare = Windows(np.random.default_rng(0).normal(size=(20, 1, 16)))
-    learner = SimpleNamespace(transform=lambda windows: windows.X.mean(2))
-    assert advise(learner, bare, bare) == []
+    assert advise((_means(bare), _means(bare)), bare, bare, F=None) == []
 
 
 def test_same_group_share_of_chance_is_chance():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +16,11 @@ from expclr.features.report import FeatureReport, readability
 from expclr.fuse import fuse
 from expclr.windows import Windows
 
-if TYPE_CHECKING:
-    from expclr.estimators import RepresentationLearner
-
 __all__ = ["Advice", "advise", "same_group_share"]
 
 UNREAD = 0.2  # R2 below which a feature has not got into the embedding
 GAIN = 0.02  # macro-F1 that fused features have to bring to be worth their measurement
+Embeddings = tuple[NDArray[Any], NDArray[Any]]  # of train and of held-out windows
 NAMED = 5  # features that are named; of the others the count is said
 
 
@@ -38,31 +37,30 @@ class Advice:
         return asdict(self)
 
 
-def advise(learner: RepresentationLearner, train: Windows, held: Windows) -> list[Advice]:
-    """Look at a trained encoder with windows of groups it was not trained on.
+def advise(
+    Z: Embeddings, train: Windows, held: Windows, *, F: Embeddings | None, names: Sequence[str] = ()
+) -> list[Advice]:
+    """Look at embeddings of windows of groups that the encoder was not trained on.
 
     Parameters
     ----------
-    learner : RepresentationLearner
-        Fitted on ``train``.
+    Z, F : pairs of arrays
+        Embeddings (n, e), and expert features (n, d) in their space, of train and held.
     train, held : Windows
-        With the same channels; features, classes and groups are used where both have them.
+        Their classes and groups are used where both have them.
+    names : sequence of str
+        Of the features.
 
     Returns
     -------
     list of Advice
         Empty when there is nothing to say.
     """
-    Z_train, Z_held = learner.transform(train), learner.transform(held)
-    findings = [_dominance(Z_train, train)]
-    if train.F is not None and held.F is not None and hasattr(learner, "feature_space_"):
-        space = learner.feature_space_
-        F_train, F_held = space.transform(train.F), space.transform(held.F)
-        names = tuple(space.get_feature_names_out())
-        report = readability(Z_train, F_train, Z_held, F_held, names)
-        findings += [_unread(report)]
+    findings = [_dominance(Z[0], train)]
+    if F is not None:
+        findings += [_unread(readability(Z[0], F[0], Z[1], F[1], names))]
         if train.y is not None and held.y is not None:
-            findings += [_fusing((Z_train, F_train, train.y), (Z_held, F_held, held.y))]
+            findings += [_fusing((Z[0], F[0], train.y), (Z[1], F[1], held.y))]
     return [finding for finding in findings if finding is not None]
 
 

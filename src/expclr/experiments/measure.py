@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from expclr.advice import advise
 from expclr.errors import ConfigError, suggest
 from expclr.estimators import RepresentationLearner
 from expclr.evaluation import bilipschitz
@@ -28,7 +29,7 @@ class Measured:
     pairs: Any = None  # of bilipschitz, when there are features
 
     def table(self) -> str:
-        """The probes' numbers as text."""
+        """The probes' numbers as text, and what should be thought of."""
         metrics = ("accuracy", "macro_f1", "kappa")
         named = {"": self.values["probes"]}
         named |= {f", {name}": b["probes"] for name, b in self.values.get("baselines", {}).items()}
@@ -37,7 +38,8 @@ class Measured:
             for of, probes in named.items()
             for probe in probes.values()
         ]
-        return text_table(["probe", *metrics], rows) if rows else "no labels: no probes"
+        table = text_table(["probe", *metrics], rows) if rows else "no labels: no probes"
+        return "\n\n".join([table, *(finding["text"] for finding in self.values["advice"])])
 
 
 def measure(
@@ -71,6 +73,8 @@ def measure(
         certificate = worth.held_out_certificate(Z[1], F[1], test)
         if certificate is not None:
             values["certificate"] = worth.certificate_record(certificate)
+    names = list(learner.feature_space_.get_feature_names_out()) if F is not None else []
+    values["advice"] = [finding.record() for finding in advise(Z, train, test, F=F, names=names)]
     if "baselines" in also:
         values["baselines"] = worth.baseline_records(learner, F, train, test)
     if "labels" in also:

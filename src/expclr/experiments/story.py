@@ -21,7 +21,7 @@ from expclr.report import (
 )
 from expclr.windows import Windows
 
-__all__ = ["learning", "model_report", "ratios", "what_was_run"]
+__all__ = ["advice", "learning", "model_report", "ratios", "what_was_run"]
 
 
 def model_report(learner: RepresentationLearner, test: Windows, measured: Measured) -> Report:
@@ -31,7 +31,7 @@ def model_report(learner: RepresentationLearner, test: Windows, measured: Measur
         f"{len(test)} windows that it has not seen."
     )
     sections: list[Section] = [what_was_run(learner, {"test windows": len(test)})]
-    sections += [*learning(learner), embedding_map(measured.Z_test, test)]
+    sections += [*advice(measured.values), *learning(learner), embedding_map(measured.Z_test, test)]
     sections += evaluation_sections(measured.values, test.class_names)
     sections += feature_sections(learner, test, measured.Z_test)
     return Report(f"expclr on {test.name or 'windows'}", lead, sections)
@@ -39,12 +39,25 @@ def model_report(learner: RepresentationLearner, test: Windows, measured: Measur
 
 def what_was_run(learner: RepresentationLearner, facts: dict[str, Any]) -> KeyValues:
     """Settings, versions and whatever else is worth knowing."""
+    if hasattr(learner, "encoder_choice_"):
+        facts = {**facts, "why this encoder": learner.encoder_choice_.why}
     config = {
         key: value for key, value in asdict(learner.config).items() if value not in ({}, None)
     }
     return KeyValues(
         "What was run", {**facts, "settings": config, "versions and machine": environment()}
     )
+
+
+def advice(values: dict[str, Any]) -> list[Section]:
+    """What the numbers should make one think of, when there is anything."""
+    titles = {
+        "features": "Features that did not get in",
+        "fusing": "Features at the time of use",
+        "groups": "Groups",
+    }
+    found = {titles[finding["about"]]: finding["text"] for finding in values["advice"]}
+    return [KeyValues("What to think of", found)] if found else []
 
 
 def learning(learner: RepresentationLearner) -> list[Section]:
