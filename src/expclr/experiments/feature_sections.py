@@ -60,7 +60,7 @@ def share_section(space: FeatureSpace, F: Any) -> Bars:
         caption="The encoder follows distances between expert features. A feature, or a group "
         "of them, with a large share decides most of what counts as similar; weights, groups and "
         "decorrelation of the feature space change it."
-        + (" A * stands for all features whose names begin so." if family else ""),
+        + (" A * stands for all features whose names begin so." if _cut_off(shown) else ""),
     )
 
 
@@ -123,3 +123,7 @@ def _which(shown: list[Any], every: list[Any]) -> str:
         return ""
     half = len(shown) // 2
     return f" Shown are the {half} best and the {half} worst of {len(every)}."
+
+
+def _cut_off(shares: list[tuple[str, float]]) -> bool:
+    return any(name.endswith("*") for name, _ in shares)
