@@ -28,7 +28,13 @@ def _encoder():
 
 def _train(windows, epochs=3, **settings):
     encoder, method = _encoder(), settings.pop("method", None) or ExpCLRLoss()
-    schedule = Schedule(epochs, 1e-2, batch_size=16, random_state=settings.pop("seed", 0))
+    schedule = Schedule(
+        epochs,
+        1e-2,
+        batch_size=16,
+        random_state=settings.pop("seed", 0),
+        precision=settings.pop("precision", "auto"),
+    )
     examples = settings.pop("examples", _examples(windows))
     history = train(encoder, method, examples, schedule, device=CPU, **settings)
     return encoder, history
@@ -62,6 +68,15 @@ def test_each_epoch_is_recorded_with_its_learning_rate(windows):
     assert [r["epoch"] for r in history] == [0, 1, 2]
     assert [r["lr"] for r in history] == pytest.approx([1e-2, 1e-2 * 0.99, 1e-2 * 0.99**2])
     assert all(r["seconds"] > 0 and r["windows_per_s"] > 0 for r in history)
+
+
+def test_bfloat16_trains_as_float32_does_but_for_its_rounding(windows):
+    _, wide = _train(windows, epochs=5, precision="float32")
+    encoder, narrow = _train(windows, epochs=5, precision="bfloat16")
+    losses = [[record["loss"] for record in history] for history in (wide, narrow)]
+    assert losses[0] != losses[1]
+    assert losses[1] == pytest.approx(losses[0], rel=0.15)
+    assert all(p.dtype == torch.float32 for p in encoder.parameters())
 
 
 def test_validation_windows_are_measured_and_not_trained_on(windows):
@@ -200,7 +215,7 @@ def test_a_memory_mapped_signal_is_trained_on_as_it_is(windows, tmp_path):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"batch_size": 1}, {"max_epochs": -1}, {"lr": 0.0}, {"lr_decay": 1.5}],
+    [{"batch_size": 1}, {"max_epochs": -1}, {"lr": 0.0}, {"lr_decay": 1.5}, {"precision": "half"}],
 )
 def test_impossible_schedules_are_refused(settings):
     with pytest.raises(ConfigError):

@@ -6,10 +6,8 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -18,22 +16,13 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from expclr.checkpoint import Checkpoint
-from expclr.encoders.scaled import ScaledEncoder, encode
-from expclr.encoders.tcn_matmul import can_be_products, tcn_as_products
-from expclr.engine import (
-    CapturedEpoch,
-    CaptureError,
-    adam,
-    average_gradients,
-    gather,
-    rank_of,
-    seeded,
-    set_lr,
-    share_of_rank,
-)
+from expclr.encoders.scaled import encode
+from expclr.engine import adam, seeded, set_lr, share_of_rank
 from expclr.errors import ConfigError, DataError
-from expclr.examples import Examples, Resident
-from expclr.methods.base import Batch, Encode, Method
+from expclr.examples import Examples
+from expclr.fast import epochs
+from expclr.loss import loss_of
+from expclr.methods.base import Method
 
 __all__ = [
     "DivergedError",
@@ -43,13 +32,14 @@ __all__ = [
     "Schedule",
     "TrainingInterrupted",
     "embed",
-    "loss_of",
     "mean_of_finite",
     "train",
 ]
 
 log = logging.getLogger(__name__)
 
+Precision = Literal["auto", "float32", "bfloat16"]
+PRECISIONS = ("auto", "float32", "bfloat16")
 History = list[dict[str, Any]]  # a record for each epoch
 
 
@@ -70,8 +60,13 @@ class Schedule:
     lr_decay: float = 0.99  # per epoch
     batch_size: int = 64
     random_state: int = 0
+    precision: Precision = "auto"
 
     def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise ConfigError(
+                f"precision is {self.precision!r}: give 'auto', 'float32' or 'bfloat16'"
+            )
         if self.batch_size < 2:
             raise ConfigError(f"batch_size is {self.batch_size}: pairs need at least 2")
         if self.max_epochs < 0 or not self.lr > 0 or not 0 < self.lr_decay <= 1:
@@ -79,6 +74,11 @@ class Schedule:
                 f"max_epochs={self.max_epochs}, lr={self.lr}, lr_decay={self.lr_decay}: wanted are "
                 "epochs >= 0, lr > 0 and a decay above 0 and up to 1"
             )
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the network computes in when it trains alone."""
+        return torch.bfloat16 if self.precision == "bfloat16" else torch.float32
 
     def lr_of(self, epoch: int) -> float:
         """The learning rate of an epoch."""
@@ -132,7 +132,7 @@ def train(
     model = nn.ModuleList([encoder, method]).to(device)
     optimizer = adam(model.parameters(), schedule.lr, device)
     history = checkpoint.resume(model, optimizer) if checkpoint else []
-    train_epoch = _epochs(model, optimizer, examples, schedule, device)
+    train_epoch = epochs(model, optimizer, examples, schedule, device)
     kept = _copy_of(model)
     try:
         for epoch in _progress(len(history), schedule, name):
@@ -166,102 +166,6 @@ def train(
     return history
 
 
-def _epochs(
-    model: nn.ModuleList,
-    optimizer: torch.optim.Optimizer,
-    examples: Examples,
-    schedule: Schedule,
-    device: torch.device,
-) -> Callable[[Tensor], Tensor]:
-    """What trains on the batches of an order (steps, b) and gives the losses, (steps,).
-
-    On CUDA the step is captured once and replayed, where its method allows it.
-    """
-    near = examples.on(device)
-
-    def step(index: Tensor) -> Tensor:
-        loss = _loss(model[0], model[1], near, index, device)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        average_gradients(model.parameters())
-        optimizer.step()
-        return loss.detach()
-
-    def plain(order: Tensor) -> Tensor:
-        at = order.to(device) if isinstance(near, Resident) else order
-        return torch.stack([step(index) for index in at])
-
-    if not isinstance(near, Resident) or rank_of()[1] > 1:
-        return plain
-    model.train()
-    with seeded(schedule.random_state):
-        try:
-            order = schedule.order(len(examples), 0).to(device)
-            return CapturedEpoch(step, lambda: _state_of(model, optimizer), order)
-        except CaptureError as reason:
-            log.info("%s trains step by step: %s", type(model[1]).__name__, reason)
-            return plain
-
-
-def _state_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Tensor]:
-    """All that a step changes."""
-    moments = [v for slots in optimizer.state.values() for v in slots.values()]
-    return [*model.parameters(), *model.buffers(), *moments]
-
-
-def _loss(
-    encoder: nn.Module,
-    method: nn.Module,
-    examples: Examples | Resident,
-    index: Tensor,
-    device: torch.device,
-) -> Tensor:
-    """This rank encodes its share; the loss is over the rows of all ranks."""
-    return loss_of(encoder, method, examples.batch(share_of_rank(index), device))
-
-
-def loss_of(
-    encoder: nn.Module,
-    method: nn.Module,
-    batch: Batch,
-    *,
-    precision: torch.dtype | None = None,
-) -> Tensor:
-    """The method's loss of one batch, of which each rank holds its share.
-
-    With a ``precision`` a TCN is computed as matrix products in it.
-    """
-    x = batch.x
-    network: Any = encoder
-    if isinstance(encoder, ScaledEncoder):
-        # Views are drawn of scaled windows: their strengths are then in standard deviations.
-        x, network = encoder.scale(batch.x), encoder.encoder
-    if precision is not None and can_be_products(network):
-        network = partial(tcn_as_products, network, precision=precision)
-    whole = Batch(x, batch.lengths, *[v if v is None else gather(v) for v in _targets(batch)])
-    assert isinstance(method, Method)
-    return method.step(_Gathered(network, None if method.augments else batch.fixed), whole)
-
-
-class _Gathered:
-    """A network that gives the rows of all ranks: what a method encodes with."""
-
-    def __init__(self, network: Any, fixed: Tensor | None) -> None:
-        self.network, self.fixed = network, fixed
-
-    def __call__(self, x: Tensor, lengths: Tensor | None) -> Tensor:
-        return gather(encode(self.network, x, lengths, self.fixed))
-
-    def __getattr__(self, name: str) -> Encode:
-        """Another output of the network, as the feature map of encoder "tstcc"."""
-        output: Any = getattr(self.network, name)
-        return lambda x, lengths: gather(output(x, lengths))
-
-
-def _targets(batch: Batch) -> tuple[Tensor | None, Tensor | None]:
-    return batch.features, batch.labels
-
-
 @torch.no_grad()
 def evaluate(
     encoder: nn.Module,
@@ -274,7 +178,7 @@ def evaluate(
     encoder.eval()
     method.eval()
     losses = [
-        _loss(encoder, method, examples, index, device)
+        loss_of(encoder, method, examples.batch(share_of_rank(index), device))
         for index in schedule.order(len(examples), 0)
     ]
     return float(torch.stack(losses).mean())

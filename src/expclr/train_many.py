@@ -15,41 +15,38 @@ from tqdm import tqdm
 
 from expclr.engine import CapturedEpoch, CaptureError, seeded
 from expclr.engine.stacked import Stack, blueprint
+from expclr.fast import STEPS_WORTH_COMPILING
+from expclr.loss import loss_of
 from expclr.methods.base import Batch
-from expclr.train import History, Run, loss_of, mean_of_finite
+from expclr.train import History, Run, mean_of_finite
 
 __all__ = ["train_many"]
 
 log = logging.getLogger(__name__)
 
 MOST = 64  # models in a stack: more are hardly faster
-STEPS_WORTH_COMPILING = 20_000  # of all models of a stack: compiling takes as long
 
 Outcome = tuple[int, "History | Exception"]
 
 
-def train_many(
-    runs: Sequence[Run], *, precision: torch.dtype = torch.bfloat16
-) -> Iterator[Outcome]:
+def train_many(runs: Sequence[Run]) -> Iterator[Outcome]:
     """Train all runs; yield (number, history) or (number, what went wrong) as they finish.
 
     On CUDA runs of one encoder, method, batch size and number of steps are stacked: they train
-    as one model whose convolutions are batched matrix products in ``precision``, their sums in
-    float32. The others, and all runs elsewhere, train one after the other. Random masks and
-    views are drawn for a whole stack: the same list of runs gives the same results, a shorter
-    list others.
+    as one model whose convolutions are batched matrix products, in bfloat16 unless the precision
+    of their schedules is "float32". The others, and all runs elsewhere, train one after the
+    other. Random masks and views are drawn for a whole stack: the same list of runs gives the
+    same results, a shorter list others.
     """
     for group in _groups(runs):
-        yield from _train_group(runs, group, precision)
+        yield from _train_group(runs, group)
 
 
-def _train_group(
-    runs: Sequence[Run], group: list[int], precision: torch.dtype
-) -> Iterator[Outcome]:
+def _train_group(runs: Sequence[Run], group: list[int]) -> Iterator[Outcome]:
     """As one stack; as two halves if memory does not suffice; one by one if it cannot be."""
     if len(group) > 1:
         try:
-            outcomes = list(train_stacked([runs[number] for number in group], precision=precision))
+            outcomes = list(train_stacked([runs[number] for number in group]))
             yield from ((group[at], outcome) for at, outcome in outcomes)
             return
         except torch.OutOfMemoryError:
@@ -60,8 +57,8 @@ def _train_group(
             half = 0
         if half:
             torch.cuda.empty_cache()
-            yield from _train_group(runs, group[:half], precision)
-            yield from _train_group(runs, group[half:], precision)
+            yield from _train_group(runs, group[:half])
+            yield from _train_group(runs, group[half:])
             return
     for number in group:
         yield number, _alone(runs[number])
@@ -96,18 +93,17 @@ def _likeness(run: Run) -> tuple[Any, ...] | None:
         run.device,
         run.schedule.order(len(run.examples), 0).shape,
         run.schedule.max_epochs,
+        run.schedule.precision,
         tuple(None if part is None else tuple(part.shape[1:]) for part in parts),
         blueprint(run.encoder),
         blueprint(run.method),
     )
 
 
-def train_stacked(
-    runs: Sequence[Run], *, precision: torch.dtype, compiled: bool | None = None
-) -> Iterator[Outcome]:
+def train_stacked(runs: Sequence[Run], *, compiled: bool | None = None) -> Iterator[Outcome]:
     """Train runs of one likeness as one stack; one whose loss is not finite fails alone."""
     device, epochs = runs[0].device, runs[0].schedule.max_epochs
-    stack, train_epoch = _start(runs, precision, compiled)
+    stack, train_epoch = _start(runs, compiled)
     histories: list[History] = [[] for _ in runs]
     failed: set[int] = set()
     for epoch in tqdm(range(epochs), f"{len(runs)} runs", unit="epoch", disable=None, leave=False):
@@ -134,9 +130,10 @@ def train_stacked(
             yield at, histories[at]
 
 
-def _start(runs: Sequence[Run], precision: torch.dtype, compiled: bool | None) -> Any:
+def _start(runs: Sequence[Run], compiled: bool | None) -> Any:
     """The stack of the runs' models, and what trains it for an epoch."""
     device, schedule = runs[0].device, runs[0].schedule
+    precision = torch.float32 if schedule.precision == "float32" else torch.bfloat16
     models = [nn.ModuleList([run.encoder, run.method]).to(device).train() for run in runs]
     bank = _Bank(runs, device)
     order = _orders(runs, 0).to(device)
@@ -145,7 +142,7 @@ def _start(runs: Sequence[Run], precision: torch.dtype, compiled: bool | None) -
         compiled = device.type == "cuda" and worth
 
     def loss(model: Any, *batch: Tensor) -> Tensor:
-        return loss_of(model[0], model[1], Batch(*batch), precision=precision)
+        return loss_of(model[0], model[1], Batch(*batch), precision=precision, as_products=True)
 
     stack = Stack(models, loss, compiled=compiled)
 

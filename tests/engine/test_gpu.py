@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from expclr import train as training
+from expclr import fast
 from expclr.checkpoint import Checkpoint
 from expclr.encoders import ENCODERS, TCN
 from expclr.encoders.scaled import ScaledEncoder
@@ -33,7 +33,9 @@ def _repeatable_kernels(monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 
-def _run(name, *, seed=0, method=None, epochs=5, dropout=0.1, lr=3e-3, **settings):
+def _run(
+    name, *, seed=0, method=None, epochs=5, dropout=0.1, lr=3e-3, precision="auto", **settings
+):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(128, 3, 64)).astype(np.float32)
     features = torch.from_numpy(rng.normal(size=(128, 5)).astype(np.float32))
@@ -48,7 +50,7 @@ def _run(name, *, seed=0, method=None, epochs=5, dropout=0.1, lr=3e-3, **setting
         method = method or METHODS[name]()
         method.prepare(features if method.target == "features" else labels, 12)
     examples = Examples(X, features=features, labels=labels)
-    schedule = Schedule(epochs, lr, batch_size=32, random_state=seed)
+    schedule = Schedule(epochs, lr, batch_size=32, random_state=seed, precision=precision)
     return Run(
         ScaledEncoder(network, 3), method, examples, schedule, torch.device("cuda"), **settings
     )
@@ -56,12 +58,12 @@ def _run(name, *, seed=0, method=None, epochs=5, dropout=0.1, lr=3e-3, **setting
 
 def _plain(run, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(training, "CapturedEpoch", _refuse)
+        patch.setattr(fast, "CapturedEpoch", _refuse)
         return run.train()
 
 
 def _refuse(*_):
-    raise training.CaptureError("told not to")
+    raise fast.CaptureError("told not to")
 
 
 def _losses(history):
@@ -123,10 +125,10 @@ def test_what_cannot_be_captured_trains_step_by_step_and_says_so(kind, caplog):
 
 @pytest.mark.parametrize("name", [name for name in TRAINED if METHODS[name]().views == 1])
 def test_a_stack_trains_as_its_runs_alone(name):
-    alone = [_run(name, seed=seed, dropout=0.0) for seed in (0, 1)]
+    alone = [_run(name, seed=seed, dropout=0.0, precision="float32") for seed in (0, 1)]
     stacked = copy.deepcopy(alone)
     expected = [_losses(run.train()) for run in alone]
-    outcomes = dict(train_stacked(stacked, precision=torch.float32))
+    outcomes = dict(train_stacked(stacked))
     for number in (0, 1):
         assert _losses(outcomes[number]) == pytest.approx(expected[number], rel=3e-3)
 

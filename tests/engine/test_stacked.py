@@ -32,7 +32,7 @@ def _run(name, windows, seed, *, epochs=7, lr=3e-3, **params):
         method.prepare(features if method.target == "features" else labels, 6)
     if method.views > 1:
         method.view = _as_it_is  # a stack draws other random numbers than a run alone
-    schedule = Schedule(epochs, lr, batch_size=16, random_state=seed)
+    schedule = Schedule(epochs, lr, batch_size=16, random_state=seed, precision="float32")
     examples = Examples(windows.X, features=features, labels=labels)
     return Run(encoder, method, examples, schedule, CPU)
 
@@ -43,7 +43,7 @@ def _outputs(run, windows):
 
 
 def _stacked(runs):
-    return dict(train_stacked(runs, precision=torch.float32))
+    return dict(train_stacked(runs))
 
 
 @pytest.mark.parametrize("name", STACKED)

@@ -61,13 +61,33 @@ class Stack:
         """All that a step changes."""
         return [self.weights, self.first, self.second, self.steps, *self.buffers.values()]
 
-    def write_back(self) -> None:
-        """Give the models their weights and buffers."""
+    def load(self, optimizers: Sequence[torch.optim.Optimizer]) -> None:
+        """Go on where each model's Adam is."""
+        with torch.no_grad():
+            for number, (model, optimizer) in enumerate(zip(self.models, optimizers, strict=True)):
+                states = [optimizer.state[p] for p in model.parameters() if p in optimizer.state]
+                if states:
+                    self.steps.copy_(states[0]["step"])
+                    for moment, slot in ((self.first, "exp_avg"), (self.second, "exp_avg_sq")):
+                        moment[number] = torch.cat([state[slot].flatten() for state in states])
+
+    def write_back(self, optimizers: Sequence[torch.optim.Optimizer] = ()) -> None:
+        """Give the models their weights and buffers, and their Adams the moments."""
         with torch.no_grad():
             for number, model in enumerate(self.models):
-                parts = self._parts(self.weights[number : number + 1])
+                weights, *moments = (
+                    self._parts(rows[number : number + 1])
+                    for rows in (self.weights, self.first, self.second)
+                )
                 for name, parameter in model.named_parameters():
-                    parameter.copy_(parts[f"model.{name}"][0])
+                    parameter.copy_(weights[f"model.{name}"][0])
+                    if optimizers:
+                        first, second = (m[f"model.{name}"][0].clone() for m in moments)
+                        optimizers[number].state[parameter] = {
+                            "step": self.steps.clone(),
+                            "exp_avg": first,
+                            "exp_avg_sq": second,
+                        }
                 for name, buffer in model.named_buffers():
                     buffer.copy_(self.buffers[f"model.{name}"][number])
 

@@ -1,0 +1,133 @@
+"""How an epoch is trained: step by step, replayed, or compiled; chosen by what it is worth."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from expclr.encoders.scaled import ScaledEncoder
+from expclr.encoders.tcn_matmul import can_be_products
+from expclr.engine import (
+    CapturedEpoch,
+    CaptureError,
+    average_gradients,
+    rank_of,
+    seeded,
+    share_of_rank,
+)
+from expclr.engine.stacked import Stack
+from expclr.examples import Examples, Resident
+from expclr.loss import loss_of
+from expclr.methods.base import Batch
+
+if TYPE_CHECKING:
+    from expclr.train import Schedule
+
+__all__ = ["STEPS_WORTH_COMPILING", "epochs"]
+
+log = logging.getLogger(__name__)
+
+STEPS_WORTH_COMPILING = 20_000  # of all models together: compiling takes as long as it saves
+
+TrainEpoch = Callable[[Tensor], Tensor]  # batches (steps, b) -> losses (steps,)
+
+
+def epochs(
+    model: nn.ModuleList,
+    optimizer: torch.optim.Optimizer,
+    examples: Examples,
+    schedule: Schedule,
+    device: torch.device,
+) -> TrainEpoch:
+    """What trains on the batches of an epoch.
+
+    On a GPU that holds all windows the step is recorded once and replayed, where its method
+    allows it; a long training of a TCN is compiled. Everywhere else: one step after the other.
+    """
+    near = examples.on(device)
+    step = _step(model, optimizer, near, schedule.dtype, device)
+
+    def plain(order: Tensor) -> Tensor:
+        at = order.to(device) if isinstance(near, Resident) else order
+        return torch.stack([step(index) for index in at])
+
+    if not isinstance(near, Resident) or rank_of()[1] > 1:
+        return plain
+    model.train()
+    order = schedule.order(len(examples), 0).to(device)
+    with seeded(schedule.random_state):
+        try:
+            if _worth_compiling(model, len(order) * schedule.max_epochs):
+                return _compiled(model, optimizer, near, schedule.dtype, order)
+            return CapturedEpoch(step, lambda: _state_of(model, optimizer), order)
+        except CaptureError as reason:
+            log.info("%s trains step by step: %s", type(model[1]).__name__, reason)
+            return plain
+
+
+def _step(
+    model: nn.ModuleList,
+    optimizer: torch.optim.Optimizer,
+    near: Examples | Resident,
+    precision: torch.dtype,
+    device: torch.device,
+) -> TrainEpoch:
+    """One step of training: indices of a batch to its loss."""
+
+    def step(index: Tensor) -> Tensor:
+        batch = near.batch(share_of_rank(index), device)
+        loss = loss_of(model[0], model[1], batch, precision=precision)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        average_gradients(model.parameters())
+        optimizer.step()
+        return loss.detach()
+
+    return step
+
+
+def _state_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Tensor]:
+    """All that a step changes."""
+    moments = [v for slots in optimizer.state.values() for v in slots.values()]
+    return [*model.parameters(), *model.buffers(), *moments]
+
+
+def _worth_compiling(model: nn.ModuleList, steps: int) -> bool:
+    network = model[0].encoder if isinstance(model[0], ScaledEncoder) else model[0]
+    return steps >= STEPS_WORTH_COMPILING and can_be_products(network)
+
+
+def _compiled(
+    model: nn.ModuleList,
+    optimizer: torch.optim.Optimizer,
+    near: Resident,
+    precision: torch.dtype,
+    order: Tensor,
+) -> TrainEpoch:
+    """A stack of one; model and optimiser have its state after each epoch."""
+
+    def loss(model: Any, *batch: Tensor) -> Tensor:
+        return loss_of(model[0], model[1], Batch(*batch), precision=precision, as_products=True)
+
+    def step(index: Tensor) -> Tensor:
+        batch = near.batch(index[0], index.device)
+        return stack.step(*[v if v is None else v[None] for v in vars(batch).values()])
+
+    try:
+        stack = Stack([model], loss, compiled=True)
+        stack.load([optimizer])
+        captured = CapturedEpoch(step, stack.state, order[:, None])
+    except Exception as error:
+        raise CaptureError(f"it cannot be compiled: {error}") from error
+
+    def train_epoch(order: Tensor) -> Tensor:
+        stack.lr.fill_(optimizer.param_groups[0]["lr"])
+        losses = captured(order[:, None])[:, 0]
+        stack.write_back([optimizer])
+        return losses
+
+    return train_epoch
