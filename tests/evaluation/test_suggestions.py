@@ -94,17 +94,24 @@ def test_more_suggestions_than_clusters_go_round_again(rng, monkeypatch):
 
 
 def test_label_loop_finds_rare_classes_before_chance_does(rng):
-    Z, member = clumps(rng, [300, 200, 12, 8], spread=1.0)
-    asked, truth = clumps(rng, [50, 50, 50, 50], spread=1.0)
-    suggested = label_loop(Z, member, asked, truth, budgets=(8, 20))
-    chance = [
-        label_loop(Z, member, asked, truth, chooser="random", budgets=(8, 20), random_state=s)
-        for s in range(5)
-    ]
-    assert [r["labels"] for r in suggested] == [8, 20]
+    """Two clumps of 12 and 8 windows beside two of 300 and 200, on the corners of a square."""
+    corners = 8.0 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    member, truth = np.repeat(np.arange(4), [300, 200, 12, 8]), np.repeat(np.arange(4), 50)
+    Z, asked = (corners[m] + rng.normal(size=(len(m), 2)) for m in (member, truth))
+    loops = {
+        chooser: [
+            label_loop(Z, member, asked, truth, chooser=chooser, budgets=(8, 20), random_state=seed)
+            for seed in range(5)
+        ]
+        for chooser in ("suggested", "random")
+    }
+    assert [r["labels"] for r in loops["suggested"][0]] == [8, 20]
     for step in (0, 1):
-        by_chance = np.mean([run[step]["accuracy"] for run in chance])
-        assert suggested[step]["accuracy"] > by_chance + 0.1
+        suggested, chance = (
+            np.mean([loop[step]["accuracy"] for loop in loops[c]]) for c in ("suggested", "random")
+        )
+        assert suggested > chance + 0.1
+    assert loops["suggested"][0][1]["classes"] == 4
 
 
 def test_label_loop_chooses_among_labelled_windows_only(rng):
