@@ -281,8 +281,10 @@ def test_groups_are_never_on_both_sides(tmp_path: Path, known: Windows) -> None:
     train, test = load_pair(prepare(tmp_path / "b", x, test=0.5, **options))
     assert len(set(test.group)) == 2
     assert not set(train.group) & set(test.group)
-    with pytest.raises(DataError, match="m9"):
-        prepare(tmp_path / "c", x, test=["m9"], **options)
+    assert_same(load_pair(prepare(tmp_path / "b", x, test="m2", **options))[1], known.subset(rows))
+    for test, said in ((["m9"], "no group m9"), ("m9", "no group m9"), ("m9.npz", "no file")):
+        with pytest.raises(DataError, match=said):
+            prepare(tmp_path / "c", x, test=test, **options)
     assert not (tmp_path / "c").exists()
 
 

@@ -87,7 +87,7 @@ def prepare(
         ``length``). Without it each case is one window, padded to the longest.
     test : float, sequence, path or None
         Fraction of the groups held out for testing (of the windows when there are no groups,
-        class by class), the groups themselves, another source of the same form, or nothing.
+        class by class), groups (one or a list), another source of the same form, or nothing.
     missing : {"error", "interpolate", "drop"}
         NaN in a signal: refuse with count and place, fill gaps of up to ``max_gap`` samples
         (default a quarter of the window), or leave such windows out.
@@ -136,6 +136,8 @@ def prepare(
     )
     _check_choices(labels, intervals, length, step)
     _check_out(Path(out), Path(x))
+    if isinstance(test, str) and not _is_source(test):
+        test = [test]
     with new_folder(out, known=STORE) as folder:
         if test is None:
             (known,) = _read([(x, folder)], chosen, reading)
@@ -165,6 +167,12 @@ class _Choices:
 
 def _side(value: str | Sequence[str] | None) -> str | None:
     return value if isinstance(value, str) and is_file_name(value) else None
+
+
+def _is_source(test: str) -> bool:
+    """Whether it is a file or folder, there or mistyped, rather than a group."""
+    ends = (".npz", ".edf", ".hea")
+    return Path(test).exists() or is_file_name(test) or test.lower().endswith(ends)
 
 
 def _names(value: str | Sequence[str]) -> tuple[str, ...]:
