@@ -128,3 +128,20 @@ def test_waves_hold_one_shape_and_bases_come_first(study):
     assert [wave.stage for wave in made] == sorted(wave.stage for wave in made)
     seeds = [w for w in made if w.jobs[0].method == "expclr" and w.stage == 1 and len(w.jobs) > 1]
     assert seeds
+
+
+def test_many_runs_probed_at_once_have_the_numbers_of_one_after_the_other(study):
+    import numpy as np
+
+    from expclr.experiments.protocol import probe_all, probe_together
+
+    rng = np.random.default_rng(0)
+    y, y_test = study.train.y, study.test.y
+    Z = [y[:, None] + rng.normal(size=(len(y), 3)).astype(np.float32) for _ in range(3)]
+    asked = [y_test[:, None] + rng.normal(size=(len(y_test), 3)).astype(np.float32)] * 3
+    seen = [study.train.label_fraction(f, random_state=1).y for f in (0.5, 0.7, 1.0)]
+    together = probe_together(Z, asked, y, seen, y_test, device="cpu")
+    for i, found in enumerate(together):
+        alone = probe_all(Z[i], asked[i], y, seen[i], y_test)["metrics"]
+        assert found["metrics"] == alone
+        assert ("all" in alone) == (i < 2)

@@ -93,6 +93,13 @@ def test_probes_in_processes_of_their_own_give_the_same_numbers(tmp_path, monkey
     assert tables(tmp_path / "one") == tables(tmp_path / "two")
 
 
+def test_waves_probed_at_once_give_the_same_numbers(tmp_path, monkeypatch):
+    reproduce(["semi"], out=tmp_path / "one", **SMALL)
+    monkeypatch.setattr(program.Execution, "_on_gpu", lambda *_: True)
+    reproduce(["semi"], out=tmp_path / "two", **SMALL)
+    assert tables(tmp_path / "one") == tables(tmp_path / "two")
+
+
 def test_out_of_time_leaves_the_rest_for_later(tmp_path):
     left = reproduce(["table1"], out=tmp_path, minutes=0.0, **SMALL)
     assert left == 3

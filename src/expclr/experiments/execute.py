@@ -20,7 +20,16 @@ from expclr.errors import DataError
 from expclr.estimators import RepresentationLearner
 from expclr.experiments import untrained
 from expclr.experiments.plan import Wave
-from expclr.experiments.protocol import Job, data_of, labelled_share, learner_of, probe_all
+from expclr.experiments.protocol import (
+    WIDE,
+    Encoder,
+    Job,
+    data_of,
+    labelled_share,
+    learner_of,
+    probe_all,
+    probe_together,
+)
 from expclr.experiments.protocol import record_of as record
 from expclr.experiments.store import Store
 from expclr.experiments.study_data import Study
@@ -81,9 +90,14 @@ class Execution:
                     log.warning("time is up: %d runs are left, the same command goes on", left)
                     break
                 bar.set_description(wave.words())
+                side_by_side: list[Finished] = []
                 for done in self._wave(wave):
+                    if self._on_gpu(done):
+                        side_by_side.append(done)
+                        continue
                     self._waiting.append((submit(done), done))
                     self._collect(bar, wait=False)
+                self._waiting += self._probed_together(side_by_side)
                 left -= len(wave.jobs)
                 self._collect(bar, wait=self.processes == 0)
             self._collect(bar, wait=True)
@@ -93,12 +107,27 @@ class Execution:
     def _pool(self) -> Iterator[Callable[[Finished], Future[dict[str, Any]]]]:
         """Something that probes a finished job and gives a future."""
         if not self.processes:
-            yield lambda done: _now(probe_all, *self._probed(done))
+            yield lambda done: _known(probe_all(*self._probed(done)))
             return
         # Not forked: a process that holds a GPU must not be.
         context = get_context("spawn")
         with ProcessPoolExecutor(self.processes, context, initializer=_one_thread) as pool:
             yield lambda done: pool.submit(probe_all, *self._probed(done))
+
+    def _on_gpu(self, done: Finished) -> bool:
+        """Whether many such embeddings are probed at once on the device they come from."""
+        return resolve_device(self.device).type == "cuda" and done[3][0].shape[1] <= WIDE
+
+    def _probed_together(
+        self, many: Sequence[Finished]
+    ) -> list[tuple[Future[dict[str, Any]], Finished]]:
+        if not many:
+            return []
+        each = [self._probed(done) for done in many]
+        Z_train, Z_test, seen = ([arguments[i] for arguments in each] for i in (0, 1, 3))
+        y, y_test = each[0][2], each[0][4]
+        found = probe_together(Z_train, Z_test, y, seen, y_test, device=self.device)
+        return [(_known(probed), done) for probed, done in zip(found, many, strict=True)]
 
     def _probed(self, done: Finished) -> tuple[Any, ...]:
         job, _, _, (Z_train, Z_test) = done
@@ -168,7 +197,7 @@ class Execution:
     def _model(self, key: str) -> RepresentationLearner | None:
         folder = self._folder(key)
         if key not in self._models and folder.is_dir():
-            self._models[key] = RepresentationLearner.load(folder, device=self.device)
+            self._models[key] = Encoder.load(folder, device=self.device)
         return self._models.get(key)
 
     def has_model(self, job: Job) -> bool:
@@ -195,9 +224,10 @@ class Execution:
         log.warning("failed: %s", self.failed[job.key])
 
 
-def _now(function: Callable[..., dict[str, Any]], *arguments: Any) -> Future[dict[str, Any]]:
+def _known(probed: dict[str, Any]) -> Future[dict[str, Any]]:
+    """A future that is known already."""
     future: Future[dict[str, Any]] = Future()
-    future.set_result(function(*arguments))
+    future.set_result(probed)
     return future
 
 

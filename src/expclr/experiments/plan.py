@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from expclr.config import TrainConfig
-from expclr.estimators import RepresentationLearner
 from expclr.experiments.paper import SYSTEMS
-from expclr.experiments.protocol import Job, probe_all
+from expclr.experiments.protocol import Encoder, Job, probe_all
 from expclr.experiments.study_data import Study
 from expclr.experiments.tables import text_table
 from expclr.many import fit_many
@@ -68,7 +67,7 @@ def calibrate(study: Study, jobs: Sequence[Job], *, device: str, processes: int)
     """Time steps, embedding and probes for about ten seconds on the study's own windows."""
     trained = [job for job in jobs if job.stage and job.steps] or list(jobs)
     most = max((wave.jobs for wave in waves(trained)), key=len)
-    count = min(len(most), 8) if device.startswith("cuda") else 1
+    count = min(len(most), 32) if device.startswith("cuda") else 1
     config = replace(
         TrainConfig(device=device, encoder_params=_network(trained)), finetune_epochs=0
     )
@@ -90,16 +89,14 @@ def _network(jobs: Sequence[Job]) -> dict[str, Any]:
     return dict(jobs[0].config.encoder_params) if jobs[0].config.encoder == "tcn" else {}
 
 
-def _step_seconds(config: TrainConfig, few: Any, count: int) -> tuple[float, RepresentationLearner]:
+def _step_seconds(config: TrainConfig, few: Any, count: int) -> tuple[float, Encoder]:
     """Seconds a run-step from a shorter and a longer training, so that starting up cancels out."""
     per_epoch = max(1, len(few) // config.batch_size)
     times, epochs = [], [1, 2]
     while True:
         for number in epochs:
             learners = [
-                RepresentationLearner.from_config(
-                    replace(config, max_epochs=number, random_state=seed)
-                )
+                Encoder.from_config(replace(config, max_epochs=number, random_state=seed))
                 for seed in range(count)
             ]
             started = time.perf_counter()

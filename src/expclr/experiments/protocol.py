@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,15 +18,27 @@ from expclr.encoders.tstcc import CHANNELS
 from expclr.estimators import RepresentationLearner
 from expclr.evaluation import PROBES
 from expclr.evaluation.linear_head import standardise
+from expclr.evaluation.many_probes import probe_many
 from expclr.evaluation.scores import Scores, score
 from expclr.experiments.budgets import Budget
 from expclr.experiments.choices import Choices
 from expclr.experiments.paper import SYSTEMS, Run
 from expclr.experiments.study_data import Study
+from expclr.inputs import Given
 from expclr.methods import METHODS
 from expclr.windows import Windows
 
-__all__ = ["Job", "data_of", "labelled_share", "make_job", "probe_all", "record_of"]
+__all__ = [
+    "Encoder",
+    "Job",
+    "data_of",
+    "labelled_share",
+    "learner_of",
+    "make_job",
+    "probe_all",
+    "probe_together",
+    "record_of",
+]
 
 PROBED = ("linear", "linear_raw", "knn1", "knn1_raw")
 WIDE = 1000  # embeddings with more columns are read by fewer probes: each takes minutes
@@ -170,9 +183,16 @@ def data_of(job: Job, study: Study) -> Windows:
     return labelled_share(train, job.run).labelled().with_(F=None, feature_names=())
 
 
-def learner_of(job: Job) -> RepresentationLearner:
+class Encoder(RepresentationLearner):
+    """An estimator without its classifier: the probes fit theirs."""
+
+    def _fit_head(self, given: Given) -> None:
+        pass
+
+
+def learner_of(job: Job) -> Encoder:
     """The estimator of a job that starts from scratch."""
-    return RepresentationLearner.from_config(job.config)
+    return Encoder.from_config(job.config)
 
 
 def probe_all(
@@ -195,6 +215,29 @@ def probe_all(
         for fitted_on, known in fits.items()
     }
     return {"metrics": found, "seconds": time.perf_counter() - started}
+
+
+def probe_together(
+    Z_train: Sequence[NDArray[Any]],
+    Z_test: Sequence[NDArray[Any]],
+    y: NDArray[np.int64],
+    y_seen: Sequence[NDArray[np.int64]],
+    y_test: NDArray[np.int64],
+    *,
+    device: str,
+) -> list[dict[str, Any]]:
+    """:func:`probe_all` of many runs at once, by the same probes on a GPU."""
+    started = time.perf_counter()
+    found = probe_many(Z_train, np.stack(y_seen), Z_test, y_test, probes=PROBED, device=device)
+    metrics = [{"subset": {name: _numbers(run[name]) for name in PROBED}} for run in found]
+    part = [at for at, seen in enumerate(y_seen) if not np.array_equal(seen, y)]
+    if part:
+        sides = [Z_train[at] for at in part], [Z_test[at] for at in part]
+        on_all = probe_many(sides[0], y, sides[1], y_test, probes=PROBED, device=device)
+        for at, run in zip(part, on_all, strict=True):
+            metrics[at]["all"] = {name: _numbers(run[name]) for name in PROBED}
+    seconds = (time.perf_counter() - started) / len(metrics)
+    return [{"metrics": numbers, "seconds": seconds} for numbers in metrics]
 
 
 def _probes(columns: int) -> dict[str, Any]:

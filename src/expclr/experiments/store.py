@@ -22,8 +22,9 @@ FORMAT = 1
 WANTED = ("id", "run", "config", "config_hash", "code", "data", "split", "seconds", "metrics")
 # What a number depends on: files and folders of the package.
 SOURCES = (
-    *("arrays.py", "engine.py", "engine", "estimators.py", "fixed.py", "inputs.py", "many.py"),
-    *("train.py", "windows.py", "encoders", "methods"),
+    *("arrays.py", "engine", "estimators.py", "examples.py", "fast.py", "fixed.py", "inputs.py"),
+    *("loss.py", "many.py", "train.py", "train_many.py", "windows.py", "encoders", "methods"),
+    *("evaluation/many_logistic.py", "evaluation/many_probes.py", "experiments/untrained.py"),
     *("evaluation/inputs.py", "evaluation/linear_head.py", "evaluation/logistic.py"),
     *("evaluation/probes.py", "evaluation/scores.py", "experiments/protocol.py"),
     *("features/space.py", "features/space_columns.py", "features/space_parts.py"),
