@@ -54,7 +54,7 @@ def prepare(
     sfreq: float | None = None,
     length: int | None = None,
     step: int | None = None,
-    test: float | str | None = 0.3,
+    test: str | None = "0.3",
     missing: Literal["error", "interpolate", "drop"] = "error",
     max_gap: int | None = None,
     allow: str = "",
@@ -94,7 +94,6 @@ def prepare(
         return
     from expclr.datasets.own import prepare as prepare_own
 
-    held = test.split(",") if isinstance(test, str) and "," in test else test
     folder = prepare_own(
         out or f"data/{name}",
         x,
@@ -108,7 +107,7 @@ def prepare(
         sfreq=sfreq,
         length=length,
         step=step,
-        test=held,
+        test=_held_out(test),
         missing=missing,
         max_gap=max_gap,
         mask=mask,
@@ -117,6 +116,17 @@ def prepare(
         random_state=random_state,
     )
     print(folder)
+
+
+def _held_out(test: str | None) -> str | float | list[str] | None:
+    """A fraction, or groups: ``203`` is one."""
+    if test is None or "," in test:
+        return test and [group.strip() for group in test.split(",") if group.strip()]
+    try:
+        fraction = float(test)
+    except ValueError:
+        return test
+    return fraction if 0 < fraction < 1 else [test]
 
 
 def _prepare_known(name: str) -> None:
