@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 import torch
 from machine import machine, write
 
+from expclr import fast
 from expclr import train_many as stacks
 from expclr.encoders import TCN
 from expclr.encoders.scaled import ScaledEncoder
@@ -31,87 +33,112 @@ from expclr.train import Run, Schedule
 N, C, T, D, E = 7352, 9, 128, 561, 100
 
 
+@functools.cache
+def windows(n: int) -> tuple[np.ndarray, torch.Tensor]:
+    """Random windows and features, made once."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, C, T), dtype=np.float32)
+    return X, torch.from_numpy(rng.standard_normal((n, D), dtype=np.float32))
+
+
 def run(
     device: torch.device,
     seed: int = 0,
     *,
     n: int = N,
-    dropout_kind: Any = "channel",
-    epochs: int = 1,
+    epochs: int = 3,
+    precision: Any = "auto",
+    method: str = "expclr",
+    **settings: Any,
 ) -> Run:
-    """One training of random windows; all of one ``n`` share them."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, C, T), dtype=np.float32)
-    features = torch.from_numpy(rng.standard_normal((n, D), dtype=np.float32))
+    """One training of the paper's TCN."""
+    X, features = windows(n)
+    labels = torch.arange(n) % 6
     with seeded(seed):
-        encoder = ScaledEncoder(TCN(C, E, length=T, dropout_kind=dropout_kind), C)
-        method = METHODS["expclr"]()
-    schedule = Schedule(epochs, 3e-3, random_state=seed)
-    return Run(encoder, method, Examples(X, features=features), schedule, device)
+        encoder = ScaledEncoder(TCN(C, E, length=T, **settings), C)
+        minimised = METHODS[method]()
+        minimised.prepare(features if minimised.target == "features" else labels, E)
+    schedule = Schedule(epochs, 3e-3, random_state=seed, precision=precision)
+    return Run(encoder, minimised, Examples(X, None, features, labels), schedule, device)
 
 
-def of_one_run(one: Run, *, captured: bool) -> dict[str, float]:
-    """Steps a second of the training loop, by its own record of the second epoch."""
-    from expclr import train
-
-    with _without_capture(train) if not captured else contextlib.nullcontext():
+def of_one_run(one: Run, way: str) -> dict[str, float]:
+    """Steps a second of the training loop, by its own record of the last epoch."""
+    with _told_to(way):
         started = time.perf_counter()
         history = one.train()
-    whole, last = time.perf_counter() - started, history[-1]["seconds"]
-    return _speeds(1, one, last) | {"start_seconds": round(whole - len(history) * last, 2)}
+    return _speeds([one], history, time.perf_counter() - started)
 
 
-def of_a_stack(runs: list[Run], precision: torch.dtype, *, compiled: bool) -> dict[str, float]:
+def of_a_stack(runs: list[Run], *, compiled: bool) -> dict[str, float]:
     """Steps a second of all runs of a stack together."""
     started = time.perf_counter()
-    outcomes = dict(stacks.train_stacked(runs, precision=precision, compiled=compiled))
+    outcomes = dict(stacks.train_stacked(runs, compiled=compiled))
     whole = time.perf_counter() - started
     history: Any = outcomes[0]
+    return _speeds(runs, history, whole)
+
+
+def _speeds(runs: list[Run], history: list[dict[str, Any]], whole: float) -> dict[str, float]:
     last = history[-1]["seconds"]
-    return _speeds(len(runs), runs[0], last) | {
-        "start_seconds": round(whole - len(history) * last, 2)
+    steps = len(runs) * len(runs[0].schedule.order(len(runs[0].examples), 0))
+    return {
+        "run_steps_per_second": round(steps / last, 1),
+        "start_seconds": round(whole - len(history) * last, 2),
     }
-
-
-def _speeds(count: int, one: Run, seconds: float) -> dict[str, float]:
-    steps = len(one.schedule.order(len(one.examples), 0))
-    return {"run_steps_per_second": round(count * steps / seconds, 1), "runs": count}
 
 
 @contextlib.contextmanager
-def _without_capture(train: Any) -> Iterator[None]:
-    captured = train.CapturedEpoch
+def _told_to(way: str) -> Iterator[None]:
+    """Plain, captured or compiled, whatever it is worth."""
+    captured, worth = fast.CapturedEpoch, fast.STEPS_WORTH_COMPILING
 
     def refuse(*_: Any) -> None:
-        raise train.CaptureError("told not to")
+        raise fast.CaptureError("told not to")
 
-    train.CapturedEpoch = refuse
+    if way == "plain":
+        fast.CapturedEpoch = refuse  # type: ignore[assignment,misc]
+    fast.STEPS_WORTH_COMPILING = 0 if way == "compiled" else 10**12
     try:
         yield
     finally:
-        train.CapturedEpoch = captured
+        fast.CapturedEpoch, fast.STEPS_WORTH_COMPILING = captured, worth  # type: ignore[misc]
 
 
-def on_cuda(device: torch.device, *, quick: bool) -> dict[str, dict[str, Any]]:
-    """All ways, the slow ones over few windows."""
-    bf16, f32 = torch.bfloat16, torch.float32
-    ways: dict[str, Callable[[], dict[str, float]]] = {
-        "plain": lambda: of_one_run(run(device, n=2000, epochs=2), captured=False),
+Ways = dict[str, Callable[[], dict[str, float]]]
+
+
+def ways_of_one(device: torch.device) -> Ways:
+    """Of a single run; the slow ones over few windows."""
+    return {
         "plain, elementwise dropout": lambda: of_one_run(
-            run(device, n=2000, epochs=2, dropout_kind="element"), captured=False
+            run(device, n=2000, epochs=2, dropout_kind="element"), "plain"
         ),
-        "captured": lambda: of_one_run(run(device, epochs=3), captured=True),
+        "plain": lambda: of_one_run(run(device, n=2000, epochs=2), "plain"),
+        "captured": lambda: of_one_run(run(device), "captured"),
+        "compiled": lambda: of_one_run(run(device), "compiled"),
+        "compiled, bfloat16": lambda: of_one_run(run(device, precision="bfloat16"), "compiled"),
     }
-    for count in (1, 16) if quick else (1, 4, 16, 64):
-        for compiled in (False, True):
-            for precision in (bf16, f32):
-                if precision is f32 and count not in (1, 16):
-                    continue
-                name = f"stack of {count}, {str(precision)[6:]}" + ", compiled" * compiled
-                ways[name] = lambda count=count, p=precision, c=compiled: of_a_stack(  # type: ignore[misc]
-                    [run(device, seed, epochs=3) for seed in range(count)], p, compiled=c
-                )
-    return {name: _tried(name, way, device) for name, way in ways.items()}
+
+
+def ways_of_many(device: torch.device, counts: list[int], methods: list[str]) -> Ways:
+    """Of stacks of ExpCLR runs, compiled; and of 16 runs of other methods, not compiled."""
+
+    def stack(count: int, *, compiled: bool, **settings: Any) -> dict[str, float]:
+        runs = [run(device, seed, **settings) for seed in range(count)]
+        return of_a_stack(runs, compiled=compiled)
+
+    ways: Ways = {
+        f"stack of {count}, compiled": functools.partial(stack, count, compiled=True)
+        for count in counts
+    }
+    ways["stack of 16"] = functools.partial(stack, 16, compiled=False)
+    ways["stack of 16, float32"] = functools.partial(stack, 16, compiled=False, precision="float32")
+    for method in methods:
+        ways[f"stack of 16, {method}"] = functools.partial(
+            stack, 16, compiled=False, method=method, n=2000, epochs=2
+        )
+    return ways
 
 
 def _tried(name: str, way: Callable[[], dict[str, float]], device: torch.device) -> dict[str, Any]:
@@ -130,12 +157,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--counts", type=int, nargs="*", default=[4, 16, 64])
+    parser.add_argument("--methods", nargs="*", default=["expclr_plus", "simclr", "supcon"])
     options = parser.parse_args()
     device = resolve_device(options.device)
-    torch.backends.cuda.matmul.allow_tf32 = True
-    results = on_cuda(device, quick=options.quick)
-    write(options.out, {"machine": machine(), "ways": results})
+    results: dict[str, Any] = {}
+    ways = ways_of_one(device) | ways_of_many(device, options.counts, options.methods)
+    for name, way in ways.items():
+        results[name] = _tried(name, way, device)
+        write(options.out, {"machine": machine(), "ways": results})
 
 
 if __name__ == "__main__":
