@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from expclr.config import TrainConfig
+from expclr.errors import DataError
 
 __all__ = ["COMMANDS"]
 
@@ -347,21 +348,133 @@ def search(
 
 
 def report(
-    model: str, data: str, out: str | None = None, allow: str = "", *, test: str | None = None
+    model: str,
+    data: str | None = None,
+    out: str | None = None,
+    allow: str = "",
+    dataset: str | None = None,
+    budget: str | None = None,
+    code: str | None = None,
+    *,
+    test: str | None = None,
 ) -> None:
-    """Write one offline HTML page about a model: training, map, neighbours, numbers.
+    """Write one offline HTML page: about a model, or about all results in a folder.
 
     Args:
-        model: Folder of a trained model.
+        model: Folder of a trained model; or a results folder of expclr reproduce, without data.
         data: As for evaluate.
         out: The HTML file; default report.html in the model's folder. The numbers go to
-            metrics.json in the model's folder.
+            metrics.json in the model's folder. For results the folder of pages, tables and
+            figures; default report in the results folder.
         allow: As for evaluate.
+        dataset: Of results: only this one.
+        budget: Of results: only this one.
+        code: Of results: only this code version.
         test: Test windows, where the data does not have them.
     """
+    from expclr.experiments.results_report import is_results, report_results
     from expclr.experiments.runs import report_run
 
-    print(report_run(model, data, out, test=test, allow=allow))
+    if data is not None:
+        print(report_run(model, data, out, test=test, allow=allow))
+        return
+    if not is_results(model):
+        raise DataError(f"{model} holds no results: give the data too if it is a model")
+    for path in report_results(model, out, dataset=dataset, budget=budget, code=code):
+        print(path)
+
+
+def reproduce(
+    experiments: str = "all",
+    data: str = "uci_har",
+    seeds: int = 5,
+    budget: str | None = None,
+    out: str = "results",
+    npz: str | None = None,
+    choices: str | None = None,
+    device: str = "auto",
+    systems: str = "",
+    minutes: float | None = None,
+    pack: str | None = None,
+    *,
+    smoke: bool = False,
+    show_only: bool = False,
+) -> None:
+    """Rerun the paper's experiments, or those that are missing from the results folder.
+
+    Args:
+        experiments: table1, semi, ablation, tau, sensitivity, finetune, zoo, with commas between,
+            or all.
+        data: A dataset, or the paper's name of one (har, sleepedf, waveform).
+        seeds: Runs that a mean is over.
+        budget: Epochs and network sizes: cpu or gpu; default by the device.
+        out: Results folder; what is finished there is not run again.
+        npz: Folder of exported datasets instead of raw files.
+        choices: Folder of hyper-parameters other than the package's own.
+        device: "auto", "cpu", "cuda", "cuda:1", "mps".
+        systems: Only these, with commas between.
+        minutes: Begin nothing new after so many minutes.
+        pack: Write all results into this one file, too.
+        smoke: One tiny run of everything, on simulated machines.
+        show_only: Show the plan and how long it will take; run nothing.
+    """
+    from expclr.experiments.reproduce import reproduce as run
+
+    left = run(
+        experiments.split(","),
+        data=data,
+        seeds=seeds,
+        budget=budget,
+        out=out,
+        npz=npz,
+        choices=choices,
+        device=device,
+        systems=[name for name in systems.split(",") if name],
+        minutes=minutes,
+        pack=pack,
+        smoke=smoke,
+        show_only=show_only,
+    )
+    print(f"{left} runs left" if left else f"all done: expclr report {out}")
+
+
+def sweep(
+    data: str = "uci_har",
+    budget: str | None = None,
+    seeds: int = 1,
+    out: str = "tuning",
+    npz: str | None = None,
+    choices: str = "choices",
+    systems: str = "",
+    device: str = "auto",
+    minutes: float | None = None,
+) -> None:
+    """Choose hyper-parameters on validation subjects, the same grid for every method.
+
+    Args:
+        data: A dataset.
+        budget: Epochs and network sizes: cpu or gpu; default by the device.
+        seeds: Runs that a score is the mean of.
+        out: Folder of the trials; what is finished there is not run again.
+        npz: Folder of exported datasets instead of raw files.
+        choices: Folder for what was chosen, for reproduce --choices.
+        systems: Only these, with commas between.
+        device: "auto", "cpu", "cuda", "cuda:1", "mps".
+        minutes: Begin nothing new after so many minutes.
+    """
+    from expclr.experiments.tuning import tune
+
+    tune(
+        data,
+        budget=budget,
+        seeds=seeds,
+        out=out,
+        npz=npz,
+        choices=choices,
+        systems=[name for name in systems.split(",") if name],
+        device=device,
+        minutes=minutes,
+    )
 
 
 def doctor() -> None:
@@ -386,6 +499,8 @@ COMMANDS = {
         evaluate,
         certify,
         search,
+        sweep,
+        reproduce,
         report,
         doctor,
     )

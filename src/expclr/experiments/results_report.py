@@ -16,7 +16,13 @@ from expclr.experiments.store import Results, read_results
 from expclr.report import KeyValues, Report, Section, Text, write_report
 from expclr.storage import write_text
 
-__all__ = ["report_results"]
+__all__ = ["is_results", "report_results"]
+
+
+def is_results(path: str | Path) -> bool:
+    """Whether a folder or file holds results rather than a model."""
+    path = Path(path)
+    return path.suffix == ".jsonl" or (path / "runs").is_dir() or any(path.glob("*.jsonl"))
 
 
 def report_results(
