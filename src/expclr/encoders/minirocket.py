@@ -114,6 +114,8 @@ class MiniRocket(nn.Module):
             x = x.where(real_steps(lengths, t) > 0, 0)
             ends = functional.pad(lengths, (0, fill), value=t)
         x = functional.pad(x, (0, 0, 0, 0, 0, fill)).permute(1, 2, 0).contiguous()
+        most = max(count for _, count in self.dilations) * KERNELS // 2 * size
+        above = x.new_empty(max(most, _memory(x.device) * 2 // 3), dtype=torch.bool)
         blocks = zip(weights, self._blocks(self.biases), self._blocks(out), strict=True)
         for i, (weight, biases, shares) in enumerate(blocks):
             dilation = self.dilations[i][0]
@@ -123,7 +125,12 @@ class MiniRocket(nn.Module):
                 margin = _REACH * dilation * ((i + parity) % 2)
                 inner = seen[:, margin : max(margin, t - margin)]
                 output = (weight[parity::2] @ inner.flatten(1)).unflatten(1, (-1, size))
-                share = _shares(output, biases[parity::2], margin, t if ends is None else ends)
+                if ends is not None:
+                    output = _without_padding(output, margin, ends)
+                counted = (
+                    max(1, t - 2 * margin) if ends is None else (ends - 2 * margin).clamp_min(1)
+                )
+                share = _counts(output, biases[parity::2], above) / counted
                 shares[:, parity::2] = share[..., : len(out)].permute(2, 0, 1)
 
     def _weights(self, i: int) -> Tensor:
@@ -236,38 +243,34 @@ def _shifted(x: Tensor, dilation: int) -> Tensor:
     return torch.cat(taps)
 
 
-def _shares(values: Tensor, biases: Tensor, margin: int, ends: Tensor | int) -> Tensor:
-    """Share of timepoints above each bias, of those ``margin`` steps or more from either end.
-
-    (k, t - 2 margin, b) and (k, q) -> (k, q, b); 0 for series that are all margin.
-    """
-    if isinstance(ends, int):
-        return _counts(values, biases) / max(1, ends - 2 * margin)
+def _without_padding(values: Tensor, margin: int, ends: Tensor) -> Tensor:
+    """Values of steps from ``margin`` on, above no bias where a series or its margin has ended."""
     steps = torch.arange(margin, margin + values.shape[1], device=values.device)
-    values = values.masked_fill(steps[:, None] >= ends - margin, -torch.inf)
-    return _counts(values, biases) / (ends - 2 * margin).clamp_min(1)
+    return values.masked_fill(steps[:, None] >= ends - margin, -torch.inf)
 
 
-def _counts(values: Tensor, biases: Tensor) -> Tensor:
+def _counts(values: Tensor, biases: Tensor, above: Tensor) -> Tensor:
     """How many timepoints lie above each bias, (k, t, b) and (k, q) -> (k, q, b).
 
-    A comparison gives bytes of 0 or 1. Added as words of eight, each byte counts one window, and
-    none overflows before 256 timepoints.
+    A comparison gives bytes of 0 or 1, here in the memory of ``above``. Added as words of eight,
+    each byte counts one window, and none overflows before 256 timepoints.
     """
     (k, t, b), q = values.shape, biases.shape[1]
     counts = torch.zeros(k, q, b, dtype=torch.int32, device=values.device)
-    step = min(_LANE, max(1, _memory(values.device) * 2 // 3 // (k * q * b)))
+    step = min(_LANE, len(above) // (k * q * b))
     for start in range(0, t, step):
-        above = _above(values[:, None, start : start + step], biases[:, :, None, None])
-        counts += above.view(torch.int64).sum(2).view(torch.uint8)
+        part = values[:, None, start : start + step]
+        into = above[: q * part.numel()].view(k, q, -1, b)
+        _compare(part, biases[:, :, None, None], into)
+        counts += into.view(torch.int64).sum(2).view(torch.uint8)
     return counts
 
 
-def _above(values: Tensor, biases: Tensor) -> Tensor:
+def _compare(values: Tensor, biases: Tensor, into: Tensor) -> None:
     """``values > biases``, on a CPU by NumPy, whose comparison is ten times as fast as torch's."""
-    shape = (*biases.shape[:2], *values.shape[2:])
-    above = torch.empty(shape, dtype=torch.bool, device=values.device)
-    if values.device.type == "cpu":
-        np.greater(values.numpy(), biases.numpy(), out=above.numpy())
-        return above
-    return torch.gt(values, biases, out=above)
+    if values.device.type != "cpu":
+        torch.gt(values, biases, out=into)
+        return
+    with np.errstate():  # which ends the small buffer, too
+        np.setbufsize(16)  # rows that fit into a buffer several times would be copied there first
+        np.greater(values.numpy(), biases.numpy(), out=into.numpy())
