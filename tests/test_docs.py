@@ -20,7 +20,7 @@ def _run_command(text):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", ["add-your-own.md", "datasets.md"])
+@pytest.mark.parametrize("page", ["add-your-own.md", "datasets.md", "evaluation.md"])
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
