@@ -120,3 +120,12 @@ def test_dropout_of_products_keeps_the_mean_and_drops_what_it_says(kind):
     assert y.mean().item() == pytest.approx(1, abs=0.03)
     assert sorted(y.unique().tolist()) == pytest.approx([0, 4 / 3])
     assert bool((y == y[:, :1]).all()) == (kind == "channel")
+
+
+@pytest.mark.parametrize("length", [1, 3, 20])
+@pytest.mark.parametrize("strides", [(1, 1, 1, 1), (2, 1, 2, 1)])
+def test_taps_that_see_only_padding_are_left_out_of_training(length, strides):
+    with seeded(3):
+        tcn = TCN(3, 6, width=8, blocks=4, kernel=5, strides=strides, dropout=0.0)
+        x = torch.randn(5, 3, length)
+    torch.testing.assert_close(tcn.train()(x), tcn.eval()(x), rtol=1e-5, atol=1e-6)

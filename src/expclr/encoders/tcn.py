@@ -7,6 +7,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from expclr.encoders.masks import MaskedBatchNorm, pool, real_steps
 from expclr.errors import ConfigError
@@ -172,7 +173,14 @@ class WeightNormConvolution(nn.Conv1d):
         return self.gain * self.weight / self._norms()
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._conv_forward(x, self.normalised_weight(), self.bias)
+        weight = self.normalised_weight()
+        if not self.training:  # an exported network takes windows of any length
+            return self._conv_forward(x, weight, self.bias)
+        # Taps as far away as the window is long see zeros alone.
+        (kernel,), (dilation,), (stride,) = self.kernel_size, self.dilation, self.stride
+        sides = min(kernel // 2, (x.shape[2] - 1) // dilation)
+        seen = weight[:, :, kernel // 2 - sides : kernel // 2 + sides + 1]
+        return functional.conv1d(x, seen, self.bias, stride, sides * dilation, dilation)
 
 
 def _strides(
