@@ -245,3 +245,16 @@ def test_a_transposed_signal_is_noticed_once(windows, tmp_path, caplog):
     words = ["--out", str(tmp_path / "run"), "--max_epochs", "1", *SMALL]
     assert main(["train", str(tmp_path / "w.npz"), *words]) == 0
     assert caplog.text.count("transpose?") == 1
+
+
+def test_a_bare_switch_is_true_and_dashes_are_as_good_as_underscores(tmp_path, capsys):
+    out = str(tmp_path / "results")
+    words = ["reproduce", "table1", "--smoke", "--show-only", "--out", out, "--device", "cpu"]
+    assert main(words) == 0
+    assert "runs left" in capsys.readouterr().out
+    assert main([*words[:2], "--smoke", "false", "--data", "no_such", "--out", out]) == 2
+
+
+def test_a_page_about_results_needs_the_folder_alone(tmp_path, capsys):
+    assert main(["report", str(tmp_path)]) == 2
+    assert "holds no results" in capsys.readouterr().err

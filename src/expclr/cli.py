@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 from expclr.commands import COMMANDS
@@ -17,6 +17,7 @@ from expclr.errors import ConfigError, DataError, suggest
 __all__ = ["main"]
 
 
+_WORDS_FOR_BOOL = [[word] for word in ("true", "false", "True", "False", "yes", "no", "1", "0")]
 OVERVIEW = """usage: expclr COMMAND ...
 
 Learn representations of sensor windows whose distances follow expert features.
@@ -68,19 +69,40 @@ def _run(name: str, words: list[str]) -> int:
     if "settings" in signature(command).parameters:
         known = [f.name for f in fields(TrainConfig)]
         values["settings"] = TrainConfig(**{k: values.pop(k) for k in known})
-    command(**values)
+    placed = [values.pop(name) for name in _placed(command)]
+    command(*placed, **values)
     return 0
+
+
+def _placed(command: Callable[..., None]) -> list[str]:
+    """Parameters that are given by their place, even where they may be left out."""
+    parameters = signature(command).parameters.values()
+    return [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY]
 
 
 def _parse(name: str, command: Callable[..., None], words: list[str]) -> dict[str, Any]:
     from jsonargparse import ArgumentError
 
     try:
-        values: dict[str, Any] = _parser(name, command).parse_args(words).as_dict()
+        found = _parser(name, command).parse_args(_spelled_out(command, words))
     except ArgumentError as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"{reason} (expclr {name} --help explains)") from error
+    values: dict[str, Any] = found.as_dict()
     return values
+
+
+def _spelled_out(command: Callable[..., None], words: list[str]) -> list[str]:
+    """``--show-only`` is ``--show_only true``: dashes as they come, a bare switch is true."""
+    switches = {f"--{p.name}" for p in signature(command).parameters.values() if p.default is False}
+    spelled = []
+    for at, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        option = "--" + name[2:].replace("-", "_") if name.startswith("--") else name
+        spelled.append(option + equals + value)
+        if option in switches and not equals and words[at + 1 : at + 2] not in _WORDS_FOR_BOOL:
+            spelled.append("true")
+    return spelled
 
 
 def _parser(name: str, command: Callable[..., None]) -> Any:
@@ -93,10 +115,24 @@ def _parser(name: str, command: Callable[..., None]) -> Any:
         exit_on_error=False,
     )
     parser.add_argument("--config", action=ActionConfigFile, help="A YAML file of settings.")
-    parser.add_function_arguments(command, as_positional=True, as_group=False, skip={"settings"})
+    placed = _placed(command)
+    for argument in placed:
+        default = signature(command).parameters[argument].default
+        optional = {} if default is Parameter.empty else {"nargs": "?", "default": default}
+        parser.add_argument(argument, help=_help(command, argument), **optional)
+    parser.add_function_arguments(
+        command, as_positional=True, as_group=False, skip={"settings", *placed}
+    )
     if "settings" in signature(command).parameters:
         parser.add_class_arguments(TrainConfig)
     return parser
+
+
+def _help(command: Callable[..., None], argument: str) -> str:
+    from docstring_parser import parse
+
+    found = {p.arg_name: p.description or "" for p in parse(command.__doc__ or "").params}
+    return " ".join(found[argument].split())
 
 
 def _names() -> str:

@@ -350,6 +350,7 @@ def search(
 def report(
     model: str,
     data: str | None = None,
+    /,
     out: str | None = None,
     allow: str = "",
     dataset: str | None = None,
@@ -386,6 +387,7 @@ def report(
 
 def reproduce(
     experiments: str = "all",
+    /,
     data: str = "uci_har",
     seeds: int = 5,
     budget: str | None = None,
