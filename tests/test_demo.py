@@ -18,7 +18,7 @@ def small(monkeypatch):
     data = load(n_machines=4, windows_per_machine=24, test_machines=1)
     monkeypatch.setattr(demo, "load_dataset", lambda *_, **__: data)
     monkeypatch.setattr(demo, "EPOCHS", 1)
-    monkeypatch.setattr(demo, "_epochs", lambda few: 1)
+    monkeypatch.setattr(demo, "_epochs", lambda share: 1)
     monkeypatch.setattr(demo, "FRACTIONS", (0.05, 1.0))
     monkeypatch.setattr(demo, "ENCODER", {"width": 8, "blocks": 3, "finest": 64})
 
@@ -28,6 +28,8 @@ def test_every_system_is_read_with_few_and_with_all_labels(small, tmp_path):
     assert len(result.table().splitlines()) == 1 + 5
     written = json.loads((tmp_path / "out" / "metrics.json").read_text())
     assert [r["labelled_windows"] for r in written["records"]] == [6, 72] * 5
+    assert written["settings"]["method_params"]["tau"] == demo.TAU
+    assert {"settings", "labelled", "data", "environment", "seconds"} < set(written)
     assert all(0 <= r[probe] <= 1 for r in written["records"] for probe in ("linear", "knn1"))
     assert ExpCLR.load(tmp_path / "out" / "model").tau == demo.TAU
     page = result.report.read_text(encoding="utf-8")

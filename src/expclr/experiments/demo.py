@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from expclr.estimators import ExpCLR, RepresentationLearner
 from expclr.evaluation import knn_probe, linear_probe
 from expclr.experiments.demo_page import COLUMNS, demo_page, rows
 from expclr.experiments.tables import text_table
+from expclr.model_folder import environment
 from expclr.report import write_report
 from expclr.storage import check_writable, write_json
 from expclr.train import TrainingInterrupted
@@ -73,10 +74,21 @@ def run_demo(out: str | Path, *, random_state: int = 0) -> Demo:
             few = train.label_fraction(fraction, random_state=random_state)
             records.append(_record(system, fraction, few, test))
     seconds = time.perf_counter() - started
-    write_json(folder / "metrics.json", {"seconds": seconds, "records": records})
+    facts = _facts(learner, train, test)
+    write_json(folder / "metrics.json", {"seconds": seconds, **facts, "records": records})
     learner.save(folder / "model")
     page = demo_page(learner, train, test, records, seconds)
     return Demo(records, write_report(folder / "report.html", page), seconds)
+
+
+def _facts(learner: ExpCLR, train: Windows, test: Windows) -> dict[str, Any]:
+    """What a number needs beside it to be made again."""
+    return {
+        "settings": asdict(learner.config),
+        "labelled": {"lr": LABELLED_LR, "epochs": [_epochs(f) for f in FRACTIONS]},
+        "data": {"train": train.fingerprint(), "test": test.fingerprint()},
+        "environment": environment(),
+    }
 
 
 @contextmanager
@@ -106,7 +118,7 @@ def _systems(train: Windows, test: Windows, learner: ExpCLR, random_state: int) 
     untrained = RepresentationLearner("random", **shared).fit(train)
 
     def with_labels(train_on: Callable[[Windows, int], RepresentationLearner]) -> Any:
-        return lambda few: _embed(train_on(few, _epochs(few)), train, test)
+        return lambda few: _embed(train_on(few, _epochs(_share(few))), train, test)
 
     def from_scratch(few: Windows, epochs: int) -> RepresentationLearner:
         classifier = RepresentationLearner(
@@ -124,10 +136,14 @@ def _systems(train: Windows, test: Windows, learner: ExpCLR, random_state: int) 
     yield System("ExpCLR (SS)", "sensors", with_labels(fine_tuned))
 
 
-def _epochs(few: Windows) -> int:
-    """Passes over few labels: 60 over 5 %, 25 over all of them."""
+def _epochs(share: float) -> int:
+    """Passes over the labelled windows: 61 over 5 % of them, 25 over all."""
+    return round(25 * share**-0.3)
+
+
+def _share(few: Windows) -> float:
     assert few.y is not None
-    return round(25 * float((few.y >= 0).mean()) ** -0.3)
+    return float((few.y >= 0).mean())
 
 
 def _always(embeddings: Embeddings) -> Callable[[Windows], Embeddings]:
