@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from expclr.errors import ConfigError, suggest
 from expclr.storage import write_text
@@ -38,6 +38,7 @@ class TrainConfig:
         validation_fraction: Part of the groups held out to record a validation loss.
         random_state: Seed of everything random.
         device: "auto", "cpu", "cuda", "cuda:1", "mps".
+        precision: Of the network in training: "auto", "float32" or "bfloat16".
     """
 
     method: str = "expclr"
@@ -58,6 +59,7 @@ class TrainConfig:
     validation_fraction: float = 0.0
     random_state: int = 0
     device: str = "auto"
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
 
 
 def write_config(path: str | Path, config: TrainConfig) -> None:

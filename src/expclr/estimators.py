@@ -32,7 +32,7 @@ from expclr.fuse import Fusion, fuse
 from expclr.inputs import Given, read_labels, read_training_data, read_windows, warn_of_empty_rows
 from expclr.methods import METHODS
 from expclr.methods.base import Method, one_hot
-from expclr.train import Examples, History, Run, Schedule, embed
+from expclr.train import Examples, History, Precision, Run, Schedule, embed
 from expclr.windows import Windows
 
 __all__ = ["ExpCLR", "RepresentationLearner"]
@@ -93,6 +93,9 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     random_state : int or None
     device : str
         "auto", "cpu", "cuda", "cuda:1" or "mps".
+    precision : "auto", "float32" or "bfloat16"
+        Of the network in training: bfloat16 is nearly twice as fast on a CPU that has it. "auto"
+        is float32, but for runs that ``expclr.many.fit_many`` stacks on a GPU.
 
     Attributes
     ----------
@@ -159,6 +162,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         validation_fraction: float = 0.0,
         random_state: int | None = 0,
         device: str = "auto",
+        precision: Precision = "auto",
     ) -> None:
         self.method = method
         self.method_params = method_params
@@ -178,6 +182,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.device = device
+        self.precision = precision
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train the encoder.
@@ -361,6 +366,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             lr_decay=self.lr_decay,
             batch_size=self.batch_size,
             random_state=self._seed(),
+            precision=self.precision,
         )
 
     def _run(
@@ -494,6 +500,7 @@ class ExpCLR(RepresentationLearner):
         validation_fraction: float = 0.0,
         random_state: int | None = 0,
         device: str = "auto",
+        precision: Precision = "auto",
     ) -> None:
         super().__init__(
             encoder=encoder,
@@ -512,6 +519,7 @@ class ExpCLR(RepresentationLearner):
             validation_fraction=validation_fraction,
             random_state=random_state,
             device=device,
+            precision=precision,
         )
         self.tau = tau
         self.delta = delta
