@@ -170,6 +170,7 @@ def test_user_errors_are_one_line_and_exit_2(run, data, tmp_path, capsys):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()
     (tmp_path / "words.npz").write_text("not an archive")
+    (tmp_path / "binary.yaml").write_bytes(b"\x80\x81")
     np.savez(tmp_path / "other.npz", Z=np.zeros(3))
     cases = {
         "did you mean 'train'": ["trian"],
@@ -180,6 +181,13 @@ def test_user_errors_are_one_line_and_exit_2(run, data, tmp_path, capsys):
         "lr": ["train", data, "--lr", "fast", "--out", out],
         "epochs": ["train", data, "--epochs", "3", "--out", out],
         "batch_size is 1": ["train", data, "--batch_size", "1", "--out", out],
+        "no text file": ["train", data, "--config", str(tmp_path / "binary.yaml")],
+        "no setting 'simlarity': did you mean 'similarity'": [
+            *("train", data, "--out", out, "--method_params.simlarity", "linear")
+        ],
+        "embedding_dim is 0": ["train", data, "--embedding_dim", "0", "--out", out],
+        "random_state is -1": ["train", data, "--random_state", "-1", "--out", out],
+        "proc/demo": ["demo", "--out", "/proc/demo"],
         "missing.yaml": ["train", data, "--config", "missing.yaml", "--out", out],
         "cannot write /proc/run": ["train", data, "--out", "/proc/run"],
         "holds 'thesis.tex'": ["train", data, "--out", str(tmp_path / "mine")],

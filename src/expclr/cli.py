@@ -88,6 +88,8 @@ def _parse(name: str, command: Callable[..., None], words: list[str]) -> dict[st
     except ArgumentError as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"{reason} (expclr {name} --help explains)") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--config is no text file ({error}): give a YAML file") from error
     values: dict[str, Any] = found.as_dict()
     return values
 

@@ -65,12 +65,12 @@ def demo_page(
     }
     sections: list[Section] = [
         _what_happens(train),
-        gallery(test, title="What the sensors see", per_class=3),
         _comparison(records, len(test.classes)),
         _label_efficiency(records),
         embedding_map(Z, test, title="Map of the windows of unseen machines"),
         pair_ratios(pairs.ratios, pairs.l_minus, pairs.l_plus),
         *feature_sections(learner, test, Z)[1:2],
+        gallery(test, title="What the sensors see", per_class=4),
         *story.learning(learner),
         story.what_was_run(learner, facts),
     ]
