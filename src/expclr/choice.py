@@ -80,7 +80,7 @@ def _trial(learner: RepresentationLearner, name: str, known: Given, held: Given)
     steps = max(1, len(known.windows) // min(learner.batch_size, len(known.windows)))
     short = clone(learner).set_params(
         encoder=name,
-        max_epochs=min(learner.max_epochs, math.ceil(STEPS / steps)),
+        max_epochs=min(learner.max_epochs or STEPS, math.ceil(STEPS / steps)),
         validation_fraction=0.0,
     )
     try:

@@ -26,9 +26,10 @@ class TrainConfig:
         embedding_dim: Size of an embedding.
         include_features: Put the expert features beside the embedding, wherever it is used.
         batch_size: Windows in a training step.
-        lr: Learning rate of Adam.
+        lr: Learning rate of Adam; null: what suits the encoder.
         lr_decay: Factor on the learning rate after each epoch.
-        max_epochs: Passes over the training windows; the last one counts.
+        max_epochs: Passes over the training windows; the last one counts; null: what suits the
+            encoder.
         finetune_method: What is minimised on few labels; by default what belongs to the method.
         finetune_lr: Learning rate when fine-tuning.
         finetune_epochs: Passes over the labelled windows when fine-tuning.
@@ -48,9 +49,9 @@ class TrainConfig:
     embedding_dim: int = 100
     include_features: bool = False
     batch_size: int = 64
-    lr: float = 3e-3
+    lr: float | None = None
     lr_decay: float = 0.99
-    max_epochs: int = 40
+    max_epochs: int | None = None
     finetune_method: str | None = None
     finetune_lr: float = 1e-3
     finetune_epochs: int = 40

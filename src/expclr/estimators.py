@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
@@ -52,6 +53,9 @@ def _finish(fitting: Fitting[Learner]) -> Learner:
     raise AssertionError("a fit has one run")
 
 
+_SUITED: dict[str, Any] = {"lr": 3e-3, "max_epochs": 40}  # where an encoder names none
+
+
 def _has_head(estimator: RepresentationLearner) -> bool:
     if not hasattr(estimator, "head_"):
         raise AttributeError("no classes are known yet: call finetune(X, y), or fit(X, y), first")
@@ -79,7 +83,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         used, as F of the Windows.
     batch_size, lr, lr_decay, max_epochs
         Of Adam, with the learning rate multiplied by ``lr_decay`` after each epoch. The last
-        epoch is kept.
+        epoch is kept. None: what suits the encoder.
     finetune_method : str, optional
         What is minimised on few labels; default what belongs to the method.
     finetune_lr, finetune_epochs
@@ -151,9 +155,9 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         embedding_dim: int = 100,
         include_features: bool = False,
         batch_size: int = 64,
-        lr: float = 3e-3,
+        lr: float | None = None,
         lr_decay: float = 0.99,
-        max_epochs: int = 40,
+        max_epochs: int | None = None,
         finetune_method: str | None = None,
         finetune_lr: float = 1e-3,
         finetune_epochs: int = 40,
@@ -360,9 +364,18 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self._n_features_out = self.embedding_dim
 
     def _schedule(self, *, finetune: bool = False) -> Schedule:
+        own = self.schedule
+        if not finetune:
+            return own
+        return replace(own, max_epochs=self.finetune_epochs, lr=self.finetune_lr)
+
+    @property
+    def schedule(self) -> Schedule:
+        """Epochs and learning rate of ``fit``; where none are given, those of the encoder."""
+        suited = _SUITED | getattr(ENCODERS[self.encoder_name_], "suited", {})
         return Schedule(
-            max_epochs=self.finetune_epochs if finetune else self.max_epochs,
-            lr=self.finetune_lr if finetune else self.lr,
+            max_epochs=suited["max_epochs"] if self.max_epochs is None else self.max_epochs,
+            lr=suited["lr"] if self.lr is None else self.lr,
             lr_decay=self.lr_decay,
             batch_size=self.batch_size,
             random_state=self._seed(),
@@ -489,9 +502,9 @@ class ExpCLR(RepresentationLearner):
         embedding_dim: int = 100,
         include_features: bool = False,
         batch_size: int = 64,
-        lr: float = 3e-3,
+        lr: float | None = None,
         lr_decay: float = 0.99,
-        max_epochs: int = 40,
+        max_epochs: int | None = None,
         finetune_method: str | None = None,
         finetune_lr: float = 1e-3,
         finetune_epochs: int = 40,

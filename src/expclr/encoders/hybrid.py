@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -51,6 +52,7 @@ class Hybrid(nn.Module):
     torch.Size([4, 100])
     """
 
+    suited: ClassVar[dict[str, float]] = {"lr": 1e-3, "max_epochs": 40}
     fixed_dtype = torch.float16
 
     def __init__(

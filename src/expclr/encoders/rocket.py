@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -48,6 +48,7 @@ class Rocket(nn.Module):
     (torch.Size([4, 100]), torch.Size([4, 840]))
     """
 
+    suited: ClassVar[dict[str, float]] = {"lr": 1e-3, "max_epochs": 20}
     fixed_dtype = torch.float16  # shares of t timepoints: exact enough, see the tests
 
     def __init__(

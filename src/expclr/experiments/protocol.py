@@ -75,7 +75,7 @@ class Job:
     @property
     def epochs(self) -> int:
         """Of this stage alone."""
-        return self.config.finetune_epochs if self.stage == 2 else self.config.max_epochs
+        return self.config.finetune_epochs if self.stage == 2 else self.config.max_epochs or 0
 
     @property
     def method(self) -> str:

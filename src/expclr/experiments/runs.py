@@ -47,7 +47,7 @@ def train_run(data: str, settings: TrainConfig, out: str | None, *, resume: bool
     check_writable(folder, FILES)
     learner = RepresentationLearner.from_config(settings)
     learner.fit_given(read_training_data(learner, windows, None), checkpoint=checkpoint)
-    if learner.history_ and len(learner.history_) < settings.max_epochs:
+    if learner.history_ and len(learner.history_) < learner.schedule.max_epochs:
         raise KeyboardInterrupt
     return learner.save(folder)
 
