@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from expclr.datasets.npy import npy_header
+from expclr.datasets.own.blocks import save_around
 from expclr.errors import ConfigError, DataError
 from expclr.features import features_of
 from expclr.windows import Windows
@@ -60,16 +61,30 @@ def save_part(
 
     F is what the extractor ``features`` makes of them; ``changes`` to rows of X come after that.
     """
-    with tempfile.TemporaryDirectory(prefix=".X-", dir=path.parent) as aside:
-        file = Path(aside) / "X.npy"
-        np.lib.format.open_memmap(file, "w+", np.float32, shape)
+    path.mkdir()
+    file = path / "X.npy"
+    _write_rows(file, shape, pieces)
+    if features is not None:
+        found = features_of(Windows(np.load(file, mmap_mode="r"), **known), features, n_jobs=-1)
+        known = known | {"F": found.F, "feature_names": found.feature_names}
+    for rows, change in changes:
+        X = np.load(file, mmap_mode="r+")  # anew each time, so that its pages are let go
+        X[rows] = change(X[rows])
+    save_around(path, str(path), **known)
+
+
+def _write_rows(
+    file: Path,
+    shape: tuple[int, int, int],
+    pieces: Iterable[tuple[NDArray[np.int64] | slice, Signal]],
+) -> None:
+    """Plain writes: through a memory map, rows that lie far apart would hold all of it."""
+    np.lib.format.open_memmap(file, "w+", np.float32, shape)
+    with file.open("r+b") as stream:
+        npy_header(stream, str(file))
+        start = stream.tell()
         for rows, X in pieces:
-            # opened anew for each piece, so that the pages of the one before are let go
-            np.load(file, mmap_mode="r+")[rows] = X
-        windows = Windows(np.load(file, mmap_mode="r"), **known).check_finite()
-        if features is not None:
-            windows = features_of(windows, features, n_jobs=-1)
-        for rows, change in changes:
-            X = np.load(file, mmap_mode="r+")
-            X[rows] = change(X[rows])
-        windows.with_(X=np.load(file, mmap_mode="r")).save(path)
+            whole = Windows(X).check_finite().X
+            for row, x in zip(np.arange(shape[0])[rows].tolist(), whole, strict=True):
+                stream.seek(start + row * x.nbytes)
+                stream.write(np.ascontiguousarray(x).data)
