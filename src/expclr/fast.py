@@ -27,7 +27,7 @@ from expclr.methods.base import Batch
 if TYPE_CHECKING:
     from expclr.train import Schedule
 
-__all__ = ["STEPS_WORTH_COMPILING", "epochs"]
+__all__ = ["STEPS_WORTH_COMPILING", "TrainEpoch", "epochs"]
 
 log = logging.getLogger(__name__)
 
@@ -60,9 +60,12 @@ def epochs(
     model.train()
     order = schedule.order(len(examples), 0).to(device)
     with seeded(schedule.random_state):
-        try:
-            if _worth_compiling(model, len(order) * schedule.max_epochs):
+        if _worth_compiling(model, len(order) * schedule.max_epochs):
+            try:
                 return _compiled(model, optimizer, near, schedule.dtype, order)
+            except Exception as error:  # a compiler has errors of all kinds
+                log.warning("training goes on uncompiled: %s", str(error).splitlines()[0])
+        try:
             return CapturedEpoch(step, lambda: _state_of(model, optimizer), order)
         except CaptureError as reason:
             log.info("%s trains step by step: %s", type(model[1]).__name__, reason)
@@ -117,12 +120,9 @@ def _compiled(
         batch = near.batch(index[0], index.device)
         return stack.step(*[v if v is None else v[None] for v in vars(batch).values()])
 
-    try:
-        stack = Stack([model], loss, compiled=True)
-        stack.load([optimizer])
-        captured = CapturedEpoch(step, stack.state, order[:, None])
-    except Exception as error:
-        raise CaptureError(f"it cannot be compiled: {error}") from error
+    stack = Stack([model], loss, compiled=True)
+    stack.load([optimizer])
+    captured = CapturedEpoch(step, stack.state, order[:, None])
 
     def train_epoch(order: Tensor) -> Tensor:
         stack.lr.fill_(optimizer.param_groups[0]["lr"])

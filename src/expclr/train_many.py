@@ -15,10 +15,10 @@ from tqdm import tqdm
 
 from expclr.engine import CapturedEpoch, CaptureError, seeded
 from expclr.engine.stacked import Stack, blueprint
-from expclr.fast import STEPS_WORTH_COMPILING
+from expclr.fast import STEPS_WORTH_COMPILING, TrainEpoch
 from expclr.loss import loss_of
 from expclr.methods.base import Batch
-from expclr.train import History, Run, mean_of_finite
+from expclr.train import History, Run, Schedule, mean_of_finite
 
 __all__ = ["train_many"]
 
@@ -130,21 +130,31 @@ def train_stacked(runs: Sequence[Run], *, compiled: bool | None = None) -> Itera
             yield at, histories[at]
 
 
-def _start(runs: Sequence[Run], compiled: bool | None) -> Any:
+def _start(runs: Sequence[Run], compiled: bool | None) -> tuple[Stack, TrainEpoch]:
     """The stack of the runs' models, and what trains it for an epoch."""
     device, schedule = runs[0].device, runs[0].schedule
-    precision = torch.float32 if schedule.precision == "float32" else torch.bfloat16
     models = [nn.ModuleList([run.encoder, run.method]).to(device).train() for run in runs]
-    bank = _Bank(runs, device)
-    order = _orders(runs, 0).to(device)
+    bank, order = _Bank(runs, device), _orders(runs, 0).to(device)
     if compiled is None:
-        worth = len(runs) * len(order) * schedule.max_epochs >= STEPS_WORTH_COMPILING
-        compiled = device.type == "cuda" and worth
+        steps = len(runs) * len(order) * schedule.max_epochs
+        compiled = device.type == "cuda" and steps >= STEPS_WORTH_COMPILING
+    if compiled:
+        try:
+            return _stack(models, bank, order, schedule, compiled=True)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:  # a compiler has errors of all kinds
+            log.warning("training goes on uncompiled: %s", str(error).splitlines()[0])
+    return _stack(models, bank, order, schedule, compiled=False)
+
+
+def _stack(
+    models: list[nn.ModuleList], bank: _Bank, order: Tensor, schedule: Schedule, *, compiled: bool
+) -> tuple[Stack, TrainEpoch]:
+    precision = torch.float32 if schedule.precision == "float32" else torch.bfloat16
 
     def loss(model: Any, *batch: Tensor) -> Tensor:
         return loss_of(model[0], model[1], Batch(*batch), precision=precision, as_products=True)
-
-    stack = Stack(models, loss, compiled=compiled)
 
     def step(index: Tensor) -> Tensor:
         return stack.step(*bank.batch(index))
@@ -152,13 +162,14 @@ def _start(runs: Sequence[Run], compiled: bool | None) -> Any:
     def plain(order: Tensor) -> Tensor:
         return torch.stack([step(index) for index in order])
 
-    if device.type != "cuda":
+    stack = Stack(models, loss, compiled=compiled)
+    if order.device.type != "cuda":
         return stack, plain
     with seeded(schedule.random_state):
         try:
             return stack, CapturedEpoch(step, stack.state, order)
         except CaptureError as reason:
-            log.info("a stack of %d trains step by step: %s", len(runs), reason)
+            log.info("a stack of %d trains step by step: %s", len(models), reason)
             return stack, plain
 
 

@@ -42,10 +42,9 @@ class CapturedEpoch:
     ) -> None:
         self.step, self.order = step, order.clone()
         self.at = torch.zeros(1, dtype=torch.long, device=order.device)
-        self.graph = torch.cuda.CUDAGraph()
         self.losses = self._warm_up(state)
         with _unchanged(state):
-            self._record()
+            self.graph = self._record()
         self._compare_with_plain_steps(state)
 
     def __call__(self, order: Tensor) -> Tensor:
@@ -80,13 +79,15 @@ class CapturedEpoch:
         torch.cuda.current_stream(self.order.device).wait_stream(stream)
         return loss.new_zeros(len(self.order), *loss.shape)
 
-    def _record(self) -> None:
+    def _record(self) -> Any:
+        graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.graph(self.graph):
+            with torch.cuda.graph(graph):
                 self._next()
         except RuntimeError as error:
             torch.cuda.synchronize(self.order.device)
             raise _refusal(error) from None
+        return graph
 
     def _compare_with_plain_steps(self, state: Callable[[], Sequence[Tensor]]) -> None:
         steps = min(COMPARED, len(self.order))
