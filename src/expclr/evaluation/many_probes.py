@@ -92,6 +92,8 @@ def probe_many(
     classes = np.unique(y[y >= 0])
     found: list[dict[str, Scores]] = []
     on = resolve_device(device)
+    if on.type == "mps":  # which has no double precision
+        on = torch.device("cpu")
     for part in _parts(train, test):
         stacked = _stack(train[part], on), _stack(test[part], on)
         predicted = {name: _predict(*stacked, y[part], classes, KINDS[name]) for name in probes}
@@ -139,11 +141,8 @@ def _parts(train: list[NDArray[Any]], test: list[NDArray[Any]]) -> Iterator[slic
 
 
 def _stack(runs: list[NDArray[Any]], device: torch.device) -> Tensor:
-    # Double precision decides third digits of a linear probe on raw columns; MPS lacks it.
-    precision = torch.float32 if device.type == "mps" else torch.float64
-    return torch.stack([torch.as_tensor(np.ascontiguousarray(run)) for run in runs]).to(
-        device, precision
-    )
+    stacked = torch.stack([torch.as_tensor(np.ascontiguousarray(run)) for run in runs])
+    return stacked.to(device, torch.float64)
 
 
 def _predict(
