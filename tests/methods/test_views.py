@@ -5,7 +5,7 @@ import torch
 
 from expclr.errors import ConfigError
 from expclr.methods.base import unchanged
-from expclr.methods.views import VIEWS, compose
+from expclr.methods.views import DOMAINS, VIEWS, compose
 from expclr.methods.views_amplitude import dropout, gain, jitter, scaling
 from expclr.methods.views_published import sleepprior, tstcc_strong, tstcc_weak
 from expclr.methods.views_sensor import lead_swap, rotation, sign_flip
@@ -265,3 +265,16 @@ def test_unusable_settings_are_refused(view, settings, words):
 
 def test_no_view_at_all_leaves_windows_as_they_are():
     assert compose(()) is compose({}) is unchanged
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_kind_of_sensor_names_its_views(domain):
+    x = torch.randn(4, 6, 32)
+    seen = compose(domain)(x, torch.tensor([32, 20, 32, 9]))
+    assert seen.shape == x.shape
+    assert (seen != x).any(dim=(1, 2)).all()
+
+
+def test_an_unknown_kind_of_sensor_is_told_the_nearest():
+    with pytest.raises(ConfigError, match="motion"):
+        compose("motoin")

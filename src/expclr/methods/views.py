@@ -13,11 +13,11 @@ from typing import Any
 
 from torch import Tensor
 
-from expclr.errors import ConfigError
+from expclr.errors import ConfigError, suggest
 from expclr.methods.base import View, unchanged
 from expclr.registry import Registry
 
-__all__ = ["VIEWS", "Augmentations", "compose"]
+__all__ = ["DOMAINS", "VIEWS", "Augmentations", "compose"]
 
 VIEWS = Registry(
     "view",
@@ -38,16 +38,23 @@ VIEWS = Registry(
     },
 )
 
-Augmentations = Sequence[str] | Mapping[str, Mapping[str, Any]] | View
+# What usually may differ between two windows of the same meaning, by kind of sensor.
+DOMAINS: dict[str, dict[str, dict[str, Any]]] = {
+    "ecg": {"gain": {}, "sign_flip": {}, "lead_swap": {}, "jitter": {}},
+    "motion": {"rotation": {"max_degrees": 15.0}, "gain": {}, "shift": {}},
+    "generic": {"scaling": {}, "jitter": {}, "time_mask": {}},
+}
+
+Augmentations = str | Sequence[str] | Mapping[str, Mapping[str, Any]] | View
 
 
 def compose(augmentations: Augmentations) -> View:
-    """One view of several: names in order, or names with their settings, or a function as it is.
+    """One view of several: a kind of sensor, names in order, names with settings, or a function.
 
     Parameters
     ----------
-    augmentations : sequence of str, mapping of str to settings, or callable
-        Names from ``VIEWS``, or ``"my_module:my_view"``.
+    augmentations : str, sequence of str, mapping of str to settings, or callable
+        A kind of sensor from ``DOMAINS``; names from ``VIEWS``, or ``"my_module:my_view"``.
 
     Examples
     --------
@@ -59,11 +66,19 @@ def compose(augmentations: Augmentations) -> View:
     if callable(augmentations):
         return augmentations
     if isinstance(augmentations, str):
-        raise ConfigError(f"augmentations is {augmentations!r}: give a list, [{augmentations!r}]")
+        augmentations = _of_domain(augmentations)
     settings = augmentations if isinstance(augmentations, Mapping) else dict.fromkeys(augmentations)
     if not settings:
         return unchanged
     return partial(_one_after_the_other, views=[_view(k, v or {}) for k, v in settings.items()])
+
+
+def _of_domain(name: str) -> dict[str, dict[str, Any]]:
+    if name not in DOMAINS:
+        hint = f"for a single view give a list, [{name!r}]" if name in VIEWS else ""
+        known = suggest(name, list(DOMAINS))
+        raise ConfigError(f"no kind of sensor named {name!r}: {hint or known}")
+    return DOMAINS[name]
 
 
 def _one_after_the_other(x: Tensor, lengths: Tensor | None, views: list[View]) -> Tensor:
