@@ -7,18 +7,15 @@ transform for time series classification" (KDD 2021), and their form for several
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import combinations
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from tqdm import tqdm
 
 from expclr.encoders.masks import real_steps
+from expclr.encoders.ppv import convolved, counts_above, memory, side_by_side
 from expclr.errors import ConfigError, DataError
 
 __all__ = ["KERNELS", "TAPS", "MiniRocket", "dilations_of", "golden_quantiles"]
@@ -26,8 +23,8 @@ __all__ = ["KERNELS", "TAPS", "MiniRocket", "dilations_of", "golden_quantiles"]
 TAPS = 9  # of every kernel: three of weight 2, six of weight -1
 KERNELS = math.comb(TAPS, 3)
 MOST_CHANNELS = 9  # that one kernel looks at
-_REACH = TAPS // 2  # steps of one dilation to either side
-_LANE = 255  # the largest count that a byte holds
+
+Kernels = tuple[int, Tensor, Tensor]  # a dilation, weights (84, 9), channels looked at (84, c)
 
 
 class MiniRocket(nn.Module):
@@ -78,12 +75,13 @@ class MiniRocket(nn.Module):
         refuse_short(x, lengths)
         chosen = (self.draws * len(x)).long().clamp_max(len(x) - 1).tolist()
         quantiles = self._blocks(golden_quantiles(self.num_features))
-        for i, (biases, at) in enumerate(zip(self._blocks(self.biases), quantiles, strict=True)):
-            weights = self._weights(i)
+        blocks = zip(self._kernels(), self._blocks(self.biases), quantiles, strict=True)
+        for i, ((dilation, weights, looked_at), biases, at) in enumerate(blocks):
             for k, window in enumerate(chosen[i]):
                 end = x.shape[2] if lengths is None else int(lengths[window])
-                series = x[window, :, :end, None].float()
-                output = weights[k] @ _shifted(series, self.dilations[i][0])[..., 0]
+                series = x[window, looked_at[k] > 0, :end].float().sum(0)[None, :, None]
+                alone = weights[k : k + 1], looked_at.new_ones(1, 1)
+                output = convolved(series, *alone, dilation)(slice(None), 0).flatten()
                 biases[k] = torch.quantile(output.cpu().double(), at[k])
 
     @torch.no_grad()
@@ -91,21 +89,22 @@ class MiniRocket(nn.Module):
         """(b, c, t) -> (b, k) in 0 to 1, a chunk of windows at a time."""
         refuse_short(x, lengths)
         out = torch.empty(len(x), self.num_features, device=x.device)
-        weights = [self._weights(i) for i in range(len(self.dilations))]
-        size = _windows_at_once(x)
+        kernels = self._kernels()
+        rows = min(TAPS * x.shape[1], x.shape[1] + KERNELS) + KERNELS  # before and after
+        size = max(8, memory(x.device) // (4 * x.shape[2] * rows) // 8 * 8)
 
         @torch.inference_mode()
         def work(start: int) -> None:
-            rows = slice(start, start + size)
-            part = None if lengths is None else lengths[rows]
+            some = slice(start, start + size)
+            part = None if lengths is None else lengths[some]
             with torch.autocast(x.device.type, enabled=False):
-                self._chunk(x[rows].float(), part, size, weights, out[rows])
+                self._chunk(x[some].float(), part, size, kernels, out[some])
 
-        _side_by_side(work, range(0, len(x), size), x.device)
+        side_by_side(work, range(0, len(x), size), x.device)
         return out
 
     def _chunk(
-        self, x: Tensor, lengths: Tensor | None, size: int, weights: list[Tensor], out: Tensor
+        self, x: Tensor, lengths: Tensor | None, size: int, kernels: list[Kernels], out: Tensor
     ) -> None:
         """Features of some windows, filled up to one size: sums of another size round otherwise."""
         fill, t = size - len(x), x.shape[2]
@@ -115,28 +114,23 @@ class MiniRocket(nn.Module):
             ends = functional.pad(lengths, (0, fill), value=t)
         x = functional.pad(x, (0, 0, 0, 0, 0, fill)).permute(1, 2, 0).contiguous()
         most = max(count for _, count in self.dilations) * KERNELS // 2 * size
-        above = x.new_empty(max(most, _memory(x.device) * 2 // 3), dtype=torch.bool)
-        blocks = zip(weights, self._blocks(self.biases), self._blocks(out), strict=True)
-        for i, (weight, biases, shares) in enumerate(blocks):
-            dilation = self.dilations[i][0]
-            seen = _shifted(x, dilation)
+        room = x.new_empty(max(most, memory(x.device) * 2 // 3), dtype=torch.bool)
+        blocks = zip(kernels, self._blocks(self.biases), self._blocks(out), strict=True)
+        for i, ((dilation, weights, looked_at), biases, shares) in enumerate(blocks):
+            convolve = convolved(x, weights, looked_at, dilation)
             for parity in (0, 1):
                 # Every other kernel stays inside of the series, away from the zeros around it.
-                margin = _REACH * dilation * ((i + parity) % 2)
-                inner = seen[:, margin : max(margin, t - margin)]
-                output = (weight[parity::2] @ inner.flatten(1)).unflatten(1, (-1, size))
-                if ends is not None:
-                    output = _without_padding(output, margin, ends)
-                counted = (
-                    max(1, t - 2 * margin) if ends is None else (ends - 2 * margin).clamp_min(1)
-                )
-                share = _counts(output, biases[parity::2], above) / counted
-                shares[:, parity::2] = share[..., : len(out)].permute(2, 0, 1)
+                margin = TAPS // 2 * dilation * ((i + parity) % 2)
+                every_other = slice(parity, None, 2)
+                output, counted = _counted(convolve(every_other, margin), margin, t, ends)
+                share = counts_above(output, biases[every_other], room) / counted
+                shares[:, every_other] = share[..., : len(out)].permute(2, 0, 1)
 
-    def _weights(self, i: int) -> Tensor:
-        """Weights of the kernels of one dilation, on every tap and channel: (84, 9 c)."""
-        looked_at = self.channels[i].float()
-        return (kernel_weights().to(looked_at)[:, :, None] * looked_at[:, None]).flatten(1)
+    def _kernels(self) -> list[Kernels]:
+        """Each dilation with weights (84, 9) and channels (84, c) of its kernels."""
+        weights = kernel_weights().to(self.biases.device)
+        pairs = zip(self.dilations, self.channels, strict=True)
+        return [(dilation, weights, looked_at.float()) for (dilation, _), looked_at in pairs]
 
     def _blocks(self, features: Tensor) -> list[Tensor]:
         """Features of each dilation, (..., k) -> (..., 84, count) as views."""
@@ -201,76 +195,12 @@ def _channel_subsets(shape: tuple[int, int], channels: int) -> Tensor:
     return torch.rand(*shape, channels).argsort(2).argsort(2) < sizes[:, :, None]
 
 
-def _side_by_side(work: Callable[[int], None], starts: range, device: torch.device) -> None:
-    """Chunk after chunk; on a CPU every thread of torch takes chunks of its own.
-
-    Threads that share each small operation would wait for one another after every one of them.
-    """
-    threads = torch.get_num_threads()
-    bar = partial(
-        tqdm, desc="rocket", total=len(starts), disable=len(starts) < 100 or None, leave=False
-    )
-    if device.type != "cpu" or threads == 1 or len(starts) == 1:
-        for start in bar(starts):
-            work(start)
-        return
-    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
-    try:
-        for _ in bar(pool.map(work, starts)):
-            pass
-    finally:
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(threads)
-
-
-def _windows_at_once(x: Tensor) -> int:
-    """A multiple of eight: eight counts are added as one word."""
-    bytes_each = 4 * x.shape[2] * (TAPS * x.shape[1] + KERNELS)
-    return max(8, _memory(x.device) // bytes_each // 8 * 8)
-
-
-def _memory(device: torch.device) -> int:
-    """Bytes worked on at once: about a processor's cache, or enough to keep a GPU busy."""
-    return 3 * 2**20 if device.type == "cpu" else 64 * 2**20
-
-
-def _shifted(x: Tensor, dilation: int) -> Tensor:
-    """What each tap sees of each channel, zeros outside: (c, t, b) -> (9 c, t, b)."""
-    t = x.shape[1]
-    reach = _REACH * dilation
-    wide = functional.pad(x, (0, 0, reach, reach))
-    taps = [wide[:, tap * dilation : tap * dilation + t] for tap in range(TAPS)]
-    return torch.cat(taps)
-
-
-def _without_padding(values: Tensor, margin: int, ends: Tensor) -> Tensor:
-    """Values of steps from ``margin`` on, above no bias where a series or its margin has ended."""
+def _counted(
+    values: Tensor, margin: int, t: int, ends: Tensor | None
+) -> tuple[Tensor, Tensor | int]:
+    """Values, padding above no bias, and how many steps of a window count, 1 or more."""
+    if ends is None:
+        return values, max(1, t - 2 * margin)
     steps = torch.arange(margin, margin + values.shape[1], device=values.device)
-    return values.masked_fill(steps[:, None] >= ends - margin, -torch.inf)
-
-
-def _counts(values: Tensor, biases: Tensor, above: Tensor) -> Tensor:
-    """How many timepoints lie above each bias, (k, t, b) and (k, q) -> (k, q, b).
-
-    A comparison gives bytes of 0 or 1, here in the memory of ``above``. Added as words of eight,
-    each byte counts one window, and none overflows before 256 timepoints.
-    """
-    (k, t, b), q = values.shape, biases.shape[1]
-    counts = torch.zeros(k, q, b, dtype=torch.int32, device=values.device)
-    step = min(_LANE, len(above) // (k * q * b))
-    for start in range(0, t, step):
-        part = values[:, None, start : start + step]
-        into = above[: q * part.numel()].view(k, q, -1, b)
-        _compare(part, biases[:, :, None, None], into)
-        counts += into.view(torch.int64).sum(2).view(torch.uint8)
-    return counts
-
-
-def _compare(values: Tensor, biases: Tensor, into: Tensor) -> None:
-    """``values > biases``, on a CPU by NumPy, whose comparison is ten times as fast as torch's."""
-    if values.device.type != "cpu":
-        torch.gt(values, biases, out=into)
-        return
-    with np.errstate():  # which ends the small buffer, too
-        np.setbufsize(16)  # rows that fit into a buffer several times would be copied there first
-        np.greater(values.numpy(), biases.numpy(), out=into.numpy())
+    values = values.masked_fill(steps[:, None] >= ends - margin, -torch.inf)
+    return values, (ends - 2 * margin).clamp_min(1)
