@@ -200,6 +200,15 @@ def test_without_network_one_line_says_what_to_do(known: dict[str, Source], tmp_
         assert all(w in said for w in ("a.zip", "http://127.0.0.1:9/a.zip", str(tmp_path / "toy")))
 
 
+def test_without_network_a_published_list_is_asked_for_with_its_files(
+    known: dict[str, Source], tmp_path: Path
+) -> None:
+    known["toy"] = Source(mirrors=("http://127.0.0.1:9/v1/",), wanted=("*.dat", "*.hea"))
+    said = r"get http://127.0.0.1:9/v1/SHA256SUMS.txt .*toy, and beside it \*\.dat, \*\.hea from"
+    with pytest.raises(DataError, match=said):
+        fetch("toy", tmp_path)
+
+
 def test_a_refused_connection_is_told_in_few_words(
     known: dict[str, Source], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -119,7 +119,12 @@ def _listed(
     """The files that the publisher's list of SHA-256 names, of those that are wanted."""
     path = folder / source.sums
     if not path.is_file():
-        _have(Item(source.sums, tuple(base + source.sums for base in bases), None), folder, offline)
+        listing = Item(source.sums, tuple(base + source.sums for base in bases), None)
+        try:
+            _have(listing, folder, offline)
+        except DataError as error:
+            wanted = ", ".join(source.wanted)
+            raise DataError(f"{error}, and beside it {wanted} from {bases[0]}") from error
     for line in path.read_text("utf-8", "replace").splitlines():
         found = re.fullmatch(r"([0-9a-fA-F]{64})\s+\*?(.+)", line.strip())
         if found is None:
