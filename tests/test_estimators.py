@@ -285,6 +285,8 @@ def _nan(X):
         (lambda X, F: (X, np.zeros(48, int)), "1 class"),
         (lambda X, F: (X, None), "expert features F or labels y"),
         (lambda X, F: (X[0, 0], F[:1]), "Expected 2D array"),
+        (lambda X, F: (np.full((48, 5), object()), F), "no number .*: give numbers"),
+        (lambda X, F: (np.ma.masked_less(X, -1.0), F), "X holds NaN or inf in"),
         (lambda X, F: (X.astype(complex), F), "Complex data"),
         (lambda X, F: (X[:0], F[:0]), "0 sample|minimum of 1"),
         (lambda X, F: (np.array([[["a"]]] * 48), F), "convert string"),

@@ -19,6 +19,7 @@ __all__ = [
     "positive",
     "real_lengths",
     "signal",
+    "unmasked",
     "whole_numbers",
 ]
 
@@ -53,10 +54,21 @@ def pad(series: Sequence[Any]) -> tuple[NDArray[np.float32], NDArray[np.int64] |
     return X, lengths
 
 
+def unmasked(values: Any) -> Any:
+    """A masked array as numbers, NaN where it is masked; anything else as it is.
+
+    >>> unmasked(np.ma.masked_equal([1, 0], 0)).tolist()
+    [1.0, nan]
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    return values
+
+
 def numbers(values: Any, what: str) -> NDArray[Any]:
     """An array of real numbers; object arrays only when every entry is a number."""
     try:
-        array = np.asarray(values)
+        array = np.asarray(unmasked(values))
     except ValueError as error:
         raise DataError(f"{what} is ragged ({error}): give a list of (c, t_i) arrays") from error
     if array.dtype.kind == "c":
@@ -71,7 +83,7 @@ def numbers(values: Any, what: str) -> NDArray[Any]:
 def _from_objects(array: NDArray[Any], what: str) -> NDArray[np.float64]:
     try:
         return array.astype(np.float64)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise DataError(f"{what} is an object array ({error}): give an array of numbers") from error
 
 

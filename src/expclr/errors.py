@@ -1,10 +1,14 @@
 """What goes wrong because of the input, said before any work starts."""
 
-__all__ = ["ConfigError", "DataError", "suggest"]
+__all__ = ["ConfigError", "DataError", "DataTypeError", "suggest"]
 
 
 class DataError(ValueError):
     """The data cannot be used: the message says what was got, what is wanted, what to do."""
+
+
+class DataTypeError(DataError, TypeError):
+    """The data hold objects that are no numbers; scikit-learn wants a TypeError for those."""
 
 
 class ConfigError(ValueError):

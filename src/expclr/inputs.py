@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
-from expclr.arrays import pad
-from expclr.errors import DataError
+from expclr import arrays
+from expclr.errors import DataError, DataTypeError
 from expclr.windows import Windows, warn_if_transposed
 
 __all__ = ["Given", "read_labels", "read_training_data", "read_windows"]
@@ -41,7 +41,7 @@ def read_training_data(estimator: Any, X: Any, y: Any) -> Given:
     if y is None:
         labels = (None, None) if windows.y is None else read_labels(windows.y, windows)
         return Given(windows, windows.F, *labels)
-    values = y if hasattr(y, "columns") else np.asarray(y)
+    values = y if hasattr(y, "columns") else np.asarray(arrays.unmasked(y))
     _same_length(windows, values)
     if values.ndim == 1 and _is_measurement(values):
         return Given(windows, values[:, None])
@@ -52,8 +52,9 @@ def read_training_data(estimator: Any, X: Any, y: Any) -> Given:
 
 def read_windows(estimator: Any, X: Any, *, reset: bool) -> Windows:
     """X as Windows, checked against what the estimator was fitted on unless ``reset``."""
+    X = arrays.unmasked(X)
     if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
-        X, lengths = pad(X)
+        X, lengths = arrays.pad(X)
     else:
         lengths = None
     flat = not isinstance(X, Windows) and _dimensions(X) < 3
@@ -91,8 +92,10 @@ def _checked(estimator: Any, X: Any, *, reset: bool, same_columns: bool) -> NDAr
             ensure_2d=same_columns,
             allow_nd=True,
         )
+    except TypeError as error:
+        raise DataTypeError(f"X holds what is no number ({error}): give numbers") from error
     except ValueError as error:
-        raise DataError(str(error)) from error
+        raise DataError(" ".join(str(error).split())) from error
 
 
 def _remember(estimator: Any, windows: Windows, *, flat: bool) -> None:

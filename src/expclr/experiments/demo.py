@@ -58,7 +58,8 @@ class Demo:
 
     def table(self) -> str:
         """The systems with 5 % and with all labels, on machines that no system has seen."""
-        return text_table(COLUMNS, rows(self.records))
+        shown = [[v if isinstance(v, str) else f"{v:.1%}" for v in r] for r in rows(self.records)]
+        return text_table(COLUMNS, shown)
 
 
 def run_demo(out: str | Path, *, random_state: int = 0) -> Demo:
