@@ -72,6 +72,12 @@ def test_the_same_report_gives_the_same_bytes(full_report, tmp_path):
     assert first == write_report(tmp_path / "b.html", full_report).read_bytes()
 
 
+def test_words_for_screen_readers_in_a_table_do_not_widen_the_page(full_report):
+    # They are placed absolutely: only a positioned box that scrolls cuts them off.
+    assert re.search(r"\.unseen \{[^}]*position: absolute", render_report(full_report))
+    assert re.search(r"\.scroll \{[^}]*position: relative", render_report(full_report))
+
+
 def test_hostile_names_stay_text(hostile, hostile_report, parse):
     page = parse(render_report(hostile_report))
     assert len(page.all("script")) == 7 + 1
