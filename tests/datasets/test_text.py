@@ -39,7 +39,7 @@ def test_a_column_holds_whole_numbers_within_bounds(content: bytes) -> None:
         whole_column(io.BytesIO(b"1\n" + content), "a.txt", lowest=1, highest=3)
 
 
-@pytest.mark.parametrize("times", [2000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [2000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_damaged_tables_raise_only_data_errors(times: int) -> None:
     content = b"  1.5e-001 -2.0e+000\r\n  2.5e-001  7.0e+000\r\n" * 5
     assert fuzz_bytes(content, table, times=times) > times // 3

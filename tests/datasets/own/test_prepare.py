@@ -445,8 +445,10 @@ def test_a_group_holds_whole_cases(tmp_path: Path, known: Windows) -> None:
         prepare(tmp_path / "out", path, group="machine", channels=CHANNELS)
 
 
-@pytest.mark.parametrize("times", [60, pytest.param(3000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("form", ["arrays", "long", "tidy", "wide", "intervals", "side"])
+@pytest.mark.parametrize("times", [60, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "form", ["arrays", "long", "tidy", "wide", "intervals", "side", "edf", "wfdb"]
+)
 def test_damaged_sources_raise_only_data_errors(
     tmp_path: Path, known: Windows, form: str, times: int
 ) -> None:
@@ -477,6 +479,18 @@ def _source(folder: Path, known: Windows, form: str) -> tuple[list[Path], dict[s
         np.save(folder / "d" / "one.npy", known.X[0])
         about = {"x": folder / "d", "sfreq": 1, "length": 4, "intervals": path}
         return [path], about
+    if form in ("edf", "wfdb"):
+        return _recording(folder, known, form)
     path = write(folder / "e.csv", [list(FEATURES), *([["1.5", "-2"]] * 3)])
     options = {"x": folder / "a.npz", "features": str(path)}
     return [path if form == "side" else folder / "a.npz"], options
+
+
+def _recording(folder: Path, known: Windows, form: str) -> tuple[list[Path], dict[str, Any]]:
+    digital = (known.X[0] * 1000).astype(int)
+    about = {"x": folder / "r", "length": 4, "missing": "interpolate"}
+    if form == "edf":
+        signals = {name: row[None] for name, row in zip(CHANNELS, digital, strict=True)}
+        return [write_edf(folder / "r" / "one.edf", signals)], about
+    record = write_record(folder / "r", "one", digital)
+    return [record.with_suffix(end) for end in (".hea", ".dat")], about
