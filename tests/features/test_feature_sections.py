@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from expclr import ExpCLR
+from expclr.datasets.machine import load
 from expclr.experiments.feature_sections import (
     FEWEST,
     ROWS,
@@ -15,6 +17,8 @@ from expclr.experiments.feature_sections import (
     readability_sections,
     share_section,
 )
+from expclr.experiments.measure import measure
+from expclr.experiments.story import model_report
 from expclr.features import FEATURES, FeatureSpace
 from expclr.features.report import FeatureReport
 from expclr.report import Report, render_report
@@ -53,6 +57,15 @@ def test_the_page_shows_them(windows):
     html = render_report(Report("Test", "A lead.", sections))
     for text in ("What the expert features weigh", "got into the embedding", "wear"):
         assert text in html
+
+
+def test_the_report_of_a_model_has_them():
+    train, test = load(n_machines=4, windows_per_machine=12, test_machines=2)
+    learner = ExpCLR(max_epochs=0).fit(train, train.F)
+    report = model_report(learner, test, measure(learner, train, test))
+    titles = [getattr(section, "title", "") for section in report.sections]
+    assert "What the expert features weigh" in titles
+    assert "Which expert features got into the embedding" in titles
 
 
 def test_many_columns_are_shown_by_their_ends(rng):
