@@ -100,6 +100,8 @@ class TCN(nn.Module):
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(b, c, t) -> (b, e)."""
         mask = None if lengths is None else real_steps(lengths, x.shape[2])
+        if x.device.type == "cpu":  # where convolutions of (b, t, c) take half the time
+            x = x.transpose(1, 2).contiguous().transpose(1, 2)
         for block, stride in zip(self.blocks, self.strides, strict=True):
             narrow = mask if stride == 1 or mask is None else mask[:, :, ::stride]
             x = block(x, mask, narrow)
@@ -173,14 +175,19 @@ class WeightNormConvolution(nn.Conv1d):
         return self.gain * self.weight / self._norms()
 
     def forward(self, x: Tensor) -> Tensor:
-        weight = self.normalised_weight()
-        if not self.training:  # an exported network takes windows of any length
-            return self._conv_forward(x, weight, self.bias)
-        # Taps as far away as the window is long see zeros alone.
-        (kernel,), (dilation,), (stride,) = self.kernel_size, self.dilation, self.stride
-        sides = min(kernel // 2, (x.shape[2] - 1) // dilation)
-        seen = weight[:, :, kernel // 2 - sides : kernel // 2 + sides + 1]
-        return functional.conv1d(x, seen, self.bias, stride, sides * dilation, dilation)
+        weight, (kernel,), (dilation,) = self.normalised_weight(), self.kernel_size, self.dilation
+        sides = kernel // 2
+        if self.training:  # elsewhere the network may be exported, for windows of any length
+            # Taps as far away as the window is long see zeros alone.
+            sides = min(sides, (x.shape[2] - 1) // dilation)
+            weight = weight[:, :, kernel // 2 - sides : kernel // 2 + sides + 1]
+        (stride,), padding = self.stride, sides * dilation
+        if x.device.type != "cpu":
+            return functional.conv1d(x, weight, self.bias, stride, padding, dilation)
+        # The same in two dimensions, of which torch has the fast one for (b, t, c) in memory.
+        x, weight = x.unsqueeze(2), weight.unsqueeze(2)
+        y = functional.conv2d(x, weight, self.bias, (1, stride), (0, padding), (1, dilation))
+        return y.squeeze(2)
 
 
 def _strides(
