@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from expclr.errors import ConfigError, DataError
-from expclr.evaluation import suggest_labels, suggestions
+from expclr.evaluation import fit_linear_head, suggest_labels, suggestions
 from expclr.evaluation.label_loops import label_loop
 
 
@@ -15,17 +15,59 @@ def clumps(rng, sizes, e=2, spread=0.3):
     return centres[member] + spread * rng.normal(size=(len(member), e)), member
 
 
+def greedy_loop(Z, known, weight, n):
+    """Each time the window that adds most to what is stood for, every gain computed anew."""
+    N, reach = len(Z), max(1, len(Z) // (n + len(known)))
+    d = np.array([[np.linalg.norm(a - b) for b in Z] for a in Z])
+    r = np.array([sorted(row)[min(reach, N - 1)] for row in d])
+    K = np.exp(-(d**2) / (2 * r[:, None] * r))
+    chosen = list(known)
+    for _ in range(n):
+        covered = K[chosen].max(axis=0) if chosen else np.zeros(N)
+        gains = [
+            -1.0 if j in chosen else float((weight * np.maximum(K[j] - covered, 0)).sum())
+            for j in range(N)
+        ]
+        chosen.append(int(np.argmax(gains)))
+    return chosen[len(known) :]
+
+
+@pytest.mark.parametrize("known", [[], [3, 17, 30]])
+@pytest.mark.parametrize("n", [1, 6, 12])
+def test_suggestions_are_those_of_a_loop_over_all_gains(rng, known, n):
+    Z, _ = clumps(rng, [30, 20, 10], spread=2.0)
+    found = suggest_labels(Z, n, labelled=known)
+    np.testing.assert_array_equal(found, greedy_loop(Z, known, np.ones(60), n))
+
+
+def test_windows_count_by_the_margin_of_the_two_best_classes(rng):
+    Z, member = clumps(rng, [40, 30, 20], spread=4.0)
+    known = [1, 2, 45, 50, 75, 80]
+    y = np.full(90, -1)
+    y[known] = member[known]
+    p = np.sort(fit_linear_head(Z[known], member[known]).predict_proba(Z), axis=1)
+    expected = greedy_loop(Z, known, 1 - p[:, -1] + p[:, -2], 8)
+    np.testing.assert_array_equal(suggest_labels(Z, 8, y=y), expected)
+
+
 def test_first_suggestions_visit_every_region_the_largest_first(rng):
     Z, member = clumps(rng, [100, 60, 30, 15])
-    chosen = suggest_labels(Z, 4)
-    assert member[chosen].tolist() == [0, 1, 2, 3]
+    chosen = member[suggest_labels(Z, 4)]
+    assert chosen[0] == 0
+    assert set(chosen) == {0, 1, 2, 3}
 
 
 def test_first_suggestions_are_typical_of_their_region(rng):
     Z, member = clumps(rng, [100, 100])
-    for row in suggest_labels(Z, 2):
+    for row in suggest_labels(Z, 3)[:2]:
         centre = Z[member == member[row]].mean(axis=0)
         assert np.linalg.norm(Z[row] - centre) < 0.3
+
+
+def test_dense_and_wide_regions_of_equal_size_get_as_many_suggestions(rng):
+    Z = np.vstack([rng.normal(size=(200, 3)), 20 + 0.01 * rng.normal(size=(200, 3))])
+    dense = suggest_labels(Z, 20) >= 200
+    assert 8 <= dense.sum() <= 12
 
 
 def test_regions_with_labels_wait(rng):
@@ -39,7 +81,9 @@ def test_with_two_classes_suggestions_lie_where_they_meet(rng):
     y = np.full(500, -1)
     low, high = np.flatnonzero(Z[:, 0] < -0.8)[:5], np.flatnonzero(Z[:, 0] > 0.8)[:5]
     y[low], y[high] = 0, 1
-    assert (np.abs(Z[suggest_labels(Z, 5, y=y)]) < 0.4).all()
+    chosen = np.abs(Z[suggest_labels(Z, 5, y=y), 0])
+    assert chosen[0] < 0.1
+    assert chosen.max() < 0.6
 
 
 def test_uncertain_but_lonely_windows_are_left_alone(rng):
@@ -71,11 +115,16 @@ def test_labelled_may_be_rows_or_a_mask(rng):
     assert len(suggest_labels(Z, 5, labelled=[])) == 5
 
 
-def test_same_seed_same_suggestions_also_beyond_the_reference_sample(rng, monkeypatch):
-    monkeypatch.setattr(suggestions, "REFERENCE", 50)
-    Z, _ = clumps(rng, [100, 60, 40])
-    one, two = suggest_labels(Z, 9, random_state=3), suggest_labels(Z, 9, random_state=3)
+@pytest.mark.parametrize("taught", [[], [0, 130], list(range(0, 190, 2))])
+def test_more_windows_than_are_compared_with_each_other_are_sampled(rng, monkeypatch, taught):
+    monkeypatch.setattr(suggestions, "SAMPLE", 50)
+    Z, member = clumps(rng, [100, 60, 40])
+    y = np.full(200, -1)
+    y[taught] = member[taught]
+    one, two = (suggest_labels(Z, 9, y=y, random_state=3) for _ in range(2))
     np.testing.assert_array_equal(one, two)
+    many = suggest_labels(Z, 90, y=y)
+    assert len(set(many.tolist()) - set(taught)) == 90
 
 
 def test_identical_windows_can_still_be_suggested():
@@ -84,13 +133,6 @@ def test_identical_windows_can_still_be_suggested():
     y = np.full(20, -1)
     y[:2] = 0, 1
     assert len(suggest_labels(Z, 5, y=y)) == 5
-
-
-def test_more_suggestions_than_clusters_go_round_again(rng, monkeypatch):
-    monkeypatch.setattr(suggestions, "CLUSTERS", 3)
-    Z, member = clumps(rng, [30, 20, 10])
-    chosen = suggest_labels(Z, 9)
-    assert np.bincount(member[chosen]).tolist() == [3, 3, 3]
 
 
 def test_label_loop_finds_rare_classes_before_chance_does(rng):

@@ -1,6 +1,8 @@
-"""Which windows to label next: typical and diverse ones first, then telling ones."""
+"""Which windows to label next: those that stand for most of what is not known yet."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,15 +11,13 @@ from expclr import arrays
 from expclr.errors import DataError
 from expclr.evaluation.inputs import rows
 from expclr.evaluation.linear_head import fit_linear_head
-from expclr.evaluation.nearest import nearest
 
 __all__ = ["suggest_labels"]
 
-REFERENCE = 5_000  # windows against which it is measured how typical one is
-NEIGHBOURS = 10
-CLUSTERS = 500  # most clusters made at once
+SAMPLE = 5_000  # windows that are compared with each other: 100 MB of similarities
+BLOCK = 500  # columns of similarities looked at in one go
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
@@ -32,9 +32,10 @@ def suggest_labels(
 ) -> Rows:
     """The n windows whose labels would teach most, the most useful first.
 
-    While no two classes are known: one typical window of each region that has no label yet.
-    After that: one of each region in which the linear head is unsure about many windows,
-    weighed by how typical it is.
+    A labelled window stands for those around it, as far as each lies within the reach that a
+    window has where it is: dense regions have short reaches. Windows are chosen one after the
+    other so that as many as possible are stood for: typical ones of different regions. Once two
+    classes are known, a window counts by how uncertain the linear head is about it.
 
     Parameters
     ----------
@@ -69,75 +70,74 @@ def suggest_labels(
         raise DataError(
             f"n is {n}: 1 to {int((~known).sum())}, the windows without a label, are wanted"
         )
-    typical = _typical(Z, np.random.default_rng(random_state))
-    taught = classes[known & (classes >= 0)]
-    if len(np.unique(taught)) < 2:
-        return _start(Z, n, known, typical, random_state)
-    return _telling(Z, n, known, classes, typical, random_state)
+    order = np.random.default_rng(random_state).permutation(len(Z))
+    # Labelled windows first: what they stand for must not be asked for again.
+    order = order[np.argsort(~known[order], kind="stable")]
+    half = min(int(known.sum()), SAMPLE // 2)
+    sample = np.concatenate([order[:half], order[known.sum() :][: SAMPLE - half]])
+    chosen = sample[_cover(Z, sample, known[sample], _uncertain(Z, sample, known, classes), n)]
+    if len(chosen) == n:
+        return chosen
+    rest = order[~known[order] & ~np.isin(order, chosen)]
+    return np.concatenate([chosen, rest[: n - len(chosen)]])
 
 
-def _start(Z: Array, n: int, known: Mask, typical: Array, random_state: int) -> Rows:
-    """The most typical window of each of the largest regions that hold no label."""
-    region = _regions(Z, n + int(known.sum()), random_state)
-    size, taught = np.bincount(region), np.bincount(region[known], minlength=region.max() + 1)
-    # Few labels first, then many windows: regions are gone round until n are chosen.
-    turns = np.lexsort([-size, taught])
-    return _in_turn(np.flatnonzero(~known), region, typical, turns, n)
+def _uncertain(Z: Array, sample: Rows, known: Mask, classes: Rows) -> Array:
+    """One less the gap of probability between the two best classes; 1 while nothing is known.
 
-
-def _telling(
-    Z: Array, n: int, known: Mask, classes: Rows, typical: Array, random_state: int
-) -> Rows:
-    """One window of each of the regions with the most uncertainty in all.
-
-    A window is uncertain as far as its two best classes are equally probable. The sum over a
-    region is its mean uncertainty times how many windows it stands for. Both choices were made
-    on held-out training subjects of UCI HAR, with a trained and an untrained encoder: entropy
-    did worse, and taking the most uncertain windows themselves did worse than chance.
+    On held-out training subjects of UCI HAR this did better than entropy, with a trained and
+    with an untrained encoder; taking the most uncertain windows themselves did worse than chance.
     """
-    taught, candidates = known & (classes >= 0), np.flatnonzero(~known)
-    p = fit_linear_head(Z[taught], classes[taught]).predict_proba(Z[candidates])
+    taught = known & (classes >= 0)
+    if len(np.unique(classes[taught])) < 2:
+        return np.ones(len(sample))
+    p = fit_linear_head(Z[taught], classes[taught]).predict_proba(Z[sample])
     second, best = np.sort(p, axis=1)[:, -2:].T
-    uncertain = np.zeros(len(Z))
-    uncertain[candidates] = 1 - (best - second)
-    region = _regions(Z, n + int(known.sum()), random_state)
-    turns = np.argsort(-np.bincount(region, weights=uncertain), kind="stable")
-    return _in_turn(candidates, region, uncertain * typical, turns, n)
+    return 1 - (best - second)
 
 
-def _in_turn(candidates: Rows, region: Rows, value: Array, turns: Rows, n: int) -> Rows:
-    """The best candidate of each region in the order of ``turns``, then the second best, ..."""
-    ordered = candidates[np.argsort(-value[candidates], kind="stable")]
-    place = np.empty(len(turns), np.int64)
-    place[turns] = np.arange(len(turns))
-    by_region = np.argsort(region[ordered], kind="stable")
-    counts = np.bincount(region[ordered], minlength=len(turns))
-    round_ = np.empty(len(ordered), np.int64)
-    round_[by_region] = np.concatenate([np.arange(c) for c in counts])
-    return ordered[np.lexsort([place[region[ordered]], round_])][:n]
+def _cover(Z: Array, sample: Rows, known: Mask, weight: Array, n: int) -> Rows:
+    """Up to n unlabelled rows of the sample, each the one that adds most to what is stood for.
+
+    What a window would add only shrinks as others are chosen, so an old value is an upper limit:
+    most need not be looked at again.
+    """
+    K = _similarities(Z[sample], max(1, len(sample) // (n + int(known.sum()))))
+    covered = K[known].max(axis=0) if known.any() else np.zeros(len(K), K.dtype)
+    weight = weight.astype(K.dtype)
+    blocks = [slice(start, start + BLOCK) for start in range(0, len(K), BLOCK)]
+    gain = np.concatenate([np.maximum(K[at] - covered, 0) @ weight for at in blocks])
+    gain[known] = -1
+    chosen: list[int] = []
+    while len(chosen) < min(n, int((~known).sum())):
+        best = int(gain.argmax())
+        gain[best] = -1
+        adds = np.maximum(K[best] - covered, 0) @ weight
+        if adds < gain.max():
+            gain[best] = adds
+            continue
+        chosen.append(best)
+        covered = np.maximum(covered, K[best])
+    return np.array(chosen, np.int64)
 
 
-def _typical(Z: Array, rng: np.random.Generator) -> Array:
-    """One over the mean distance to the nearest windows of a reference sample."""
-    reference = Z[np.sort(rng.permutation(len(Z))[:REFERENCE])]
-    # Nearest of all is the window itself where it belongs to the sample: of no weight then.
-    distance, _ = nearest(reference, Z, min(NEIGHBOURS + 1, len(reference)))
-    spread = distance.mean(axis=1)
-    floor = np.median(spread) * 1e-3
-    return 1 / np.maximum(spread, floor if floor > 0 else 1.0)
-
-
-def _regions(Z: Array, count: int, random_state: int) -> Rows:
-    """k-means clusters, numbered without gaps; each distinct row one when there are no more."""
-    from sklearn.cluster import KMeans, MiniBatchKMeans
-
-    distinct, region = np.unique(Z, axis=0, return_inverse=True)
-    count = min(count, CLUSTERS)
-    if len(distinct) > count:
-        model = KMeans if len(Z) <= REFERENCE else MiniBatchKMeans
-        region = model(count, n_init=1, max_iter=30, random_state=random_state).fit_predict(Z)
-        region = np.unique(region, return_inverse=True)[1]
-    return region.ravel().astype(np.int64)
+def _similarities(Z: Array, reach: int) -> NDArray[np.float32]:
+    """exp(-d_ij^2 / (2 r_i r_j)), where r_i is the distance to the reach-th nearest window."""
+    centred = (Z - Z.mean(axis=0)).astype(np.float32)
+    squares = (centred**2).sum(axis=1)
+    d2 = centred @ centred.T
+    d2 *= -2
+    d2 += squares[:, None]
+    d2 += squares
+    np.maximum(d2, 0, out=d2)
+    np.fill_diagonal(d2, 0)
+    blocks = [slice(start, start + BLOCK) for start in range(0, len(Z), BLOCK)]
+    at = min(reach, len(Z) - 1)
+    r = np.sqrt(np.concatenate([np.partition(d2[rows], at, axis=1)[:, at] for rows in blocks]))
+    r = np.maximum(r, np.median(r) * 1e-3 or 1e-12)
+    d2 /= -2 * r[:, None]
+    d2 /= r
+    return np.exp(d2, out=d2)
 
 
 def _classes(m: int, y: ArrayLike | None) -> Rows:
