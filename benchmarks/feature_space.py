@@ -160,6 +160,7 @@ def run(task: Task, budget: Budget, data: Path | None) -> dict[str, Any]:
     train, held = split(windows, task.fold)
     learner = ExpCLR(
         reference=task.reference,
+        encoder="tcn",
         feature_space=FeatureSpace(**SPACES[task.space]),
         max_epochs=max(1, round(budget.steps / (len(train) // 64 or 1))),
         random_state=task.fold,
