@@ -7,11 +7,11 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tqdm import tqdm
 
@@ -35,12 +35,38 @@ from expclr.experiments.store import Store
 from expclr.experiments.study_data import Study
 from expclr.many import fit_many
 from expclr.model_folder import environment
+from expclr.windows import Windows
 
 __all__ = ["Execution", "probe_processes"]
 
 log = logging.getLogger(__name__)
 
+FOREVER = 1e9
+GRACE = 30.0  # seconds for the probes under way when time is up
 Finished = tuple[Job, RepresentationLearner | None, dict[str, float], Any]
+
+
+class Probed(Protocol):
+    """A probe's result, now or later."""
+
+    def ready(self) -> bool:
+        """Whether it is there."""
+
+    def get(self) -> dict[str, Any]:
+        """The result; waits for it."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A result that is there."""
+
+    found: dict[str, Any]
+
+    def ready(self) -> bool:
+        return True
+
+    def get(self) -> dict[str, Any]:
+        return self.found
 
 
 def probe_processes() -> int:
@@ -59,8 +85,8 @@ class Execution:
     code : str
         The code version that results are kept under.
     device : str
-    keep : callable
-        Which models of training without labels are kept on disk, by key.
+    processes : int, optional
+        That probe beside the training; default by the number of cores.
     """
 
     def __init__(
@@ -78,74 +104,90 @@ class Execution:
         self.failed: dict[str, str] = {}
         self._models: dict[str, RepresentationLearner] = {}
         self._wanted: set[str] = set()
-        self._waiting: list[tuple[Future[dict[str, Any]], Finished]] = []
+        self._waiting: list[tuple[Probed, Finished]] = []
 
     def run(self, waves: Sequence[Wave], *, minutes: float | None = None) -> int:
         """Run the waves in order until all is done or time is up; return how many jobs are left."""
-        started, left = time.monotonic(), sum(len(wave.jobs) for wave in waves)
-        self._wanted = {job.needs.key for wave in waves for job in wave.jobs if job.needs}
-        with self._pool() as submit, tqdm(total=left, unit="run", disable=None) as bar:
+        started, asked = time.monotonic(), [job for wave in waves for job in wave.jobs]
+        self._wanted = {job.needs.key for job in asked if job.needs}
+        out_of_time = False
+        with self._pool() as submit, tqdm(total=len(asked), unit="run", disable=None) as bar:
             for wave in waves:
-                if minutes is not None and time.monotonic() - started > 60 * minutes:
-                    log.warning("time is up: %d runs are left, the same command goes on", left)
+                out_of_time = minutes is not None and time.monotonic() - started > 60 * minutes
+                if out_of_time:
                     break
                 bar.set_description(wave.words())
-                side_by_side: list[Finished] = []
-                for done in self._wave(wave):
-                    if self._on_gpu(done):
-                        side_by_side.append(done)
-                        continue
-                    self._waiting.append((submit(done), done))
-                    self._collect(bar, wait=False)
-                self._waiting += self._probed_together(side_by_side)
-                left -= len(wave.jobs)
-                self._collect(bar, wait=self.processes == 0)
-            self._collect(bar, wait=True)
-        return left + len(self.failed)
+                self._run_wave(wave, submit, bar)
+            self._collect(bar, until=time.monotonic() + (GRACE if out_of_time else FOREVER))
+            self._waiting = []
+        left = sum(job.key not in self.store for job in asked)
+        if out_of_time:
+            log.warning("time is up: %d runs are left, the same command goes on", left)
+        return left
+
+    def _run_wave(self, wave: Wave, submit: Callable[[Finished], Probed], bar: Any) -> None:
+        side_by_side: list[Finished] = []
+        for done in self._wave(wave):
+            if self._on_gpu(done):
+                side_by_side.append(done)
+                continue
+            self._waiting.append((submit(done), done))
+            self._collect(bar)
+        try:
+            self._waiting += self._probed_together(side_by_side)
+        except RuntimeError as error:  # out of the GPU's memory, say
+            log.warning("probing one by one: %s", str(error).splitlines()[0])
+            self._waiting += [(submit(done), done) for done in side_by_side]
+        self._collect(bar)
 
     @contextmanager
-    def _pool(self) -> Iterator[Callable[[Finished], Future[dict[str, Any]]]]:
+    def _pool(self) -> Iterator[Callable[[Finished], Probed]]:
         """Something that probes a finished job and gives a future."""
         if not self.processes:
-            yield lambda done: _known(probe_all(*self._probed(done)))
+            yield lambda done: Known(probe_all(*self._probed(done)))
             return
         # Not forked: a process that holds a GPU must not be.
         context = get_context("spawn")
-        with ProcessPoolExecutor(self.processes, context, initializer=_one_thread) as pool:
-            yield lambda done: pool.submit(probe_all, *self._probed(done))
+        with context.Pool(self.processes, _one_thread) as pool:
+            yield lambda done: pool.apply_async(probe_all, self._probed(done))
 
     def _on_gpu(self, done: Finished) -> bool:
         """Whether many such embeddings are probed at once on the device they come from."""
         return resolve_device(self.device).type == "cuda" and done[3][0].shape[1] <= WIDE
 
-    def _probed_together(
-        self, many: Sequence[Finished]
-    ) -> list[tuple[Future[dict[str, Any]], Finished]]:
+    def _probed_together(self, many: Sequence[Finished]) -> list[tuple[Probed, Finished]]:
         if not many:
             return []
         each = [self._probed(done) for done in many]
         Z_train, Z_test, seen = ([arguments[i] for arguments in each] for i in (0, 1, 3))
         y, y_test = each[0][2], each[0][4]
         found = probe_together(Z_train, Z_test, y, seen, y_test, device=self.device)
-        return [(_known(probed), done) for probed, done in zip(found, many, strict=True)]
+        return [(Known(probed), done) for probed, done in zip(found, many, strict=True)]
 
     def _probed(self, done: Finished) -> tuple[Any, ...]:
         job, _, _, (Z_train, Z_test) = done
         train, test = self.study.parts(job.run.part)
         return Z_train, Z_test, train.y, labelled_share(train, job.run).y, test.y
 
-    def _collect(self, bar: Any, *, wait: bool) -> None:
-        """Write the results of finished probes."""
-        waiting = []
-        for future, (job, learner, seconds, embeddings) in self._waiting:
-            if not wait and not future.done():
-                waiting.append((future, (job, learner, seconds, embeddings)))
-                continue
-            probed = future.result()
-            made = record(job, self.study, self.code, self.hardware, learner, probed, seconds)
-            self.store.add(made)
-            bar.update()
-        self._waiting = waiting
+    def _collect(self, bar: Any, *, until: float | None = None) -> None:
+        """Write the results of finished probes; wait for the others until some moment."""
+        while True:
+            waiting = []
+            for probed, done in self._waiting:
+                if probed.ready():
+                    self._write(done, probed.get())
+                    bar.update()
+                else:
+                    waiting.append((probed, done))
+            self._waiting = waiting
+            if not waiting or until is None or time.monotonic() > until:
+                return
+            time.sleep(0.05)
+
+    def _write(self, done: Finished, probed: dict[str, Any]) -> None:
+        job, learner, seconds, _ = done
+        made = record(job, self.study, self.code, self.hardware, learner, probed, seconds)
+        self.store.add(made)
 
     def _wave(self, wave: Wave) -> Iterator[Finished]:
         """Finished jobs with their embeddings, as they come."""
@@ -160,7 +202,7 @@ class Execution:
                 continue
             learners.append(learner)
             ready.append(job)
-        data = [data_of(job, self.study) for job in ready]
+        data = self._data(ready)
         started = time.perf_counter()
         for at, outcome in fit_many(learners, data, finetune=wave.stage == 2):
             spent, started = time.perf_counter() - started, time.perf_counter()
@@ -170,6 +212,18 @@ class Execution:
             self._keep(ready[at], outcome)
             yield self._embedded(ready[at], outcome, spent)
             started = time.perf_counter()
+
+    def _data(self, jobs: Sequence[Job]) -> list[Windows]:
+        """What each job trains on; the same object where it is the same."""
+        made: dict[Any, Windows] = {}
+        keys = []
+        for job in jobs:
+            whole = job.run.labels in (None, 1.0)
+            key = job.run.mode == "U", job.run.labels, None if whole else job.run.seed
+            keys.append(key)
+            if key not in made:
+                made[key] = data_of(job, self.study)
+        return [made[key] for key in keys]
 
     def _represented(self, wave: Wave) -> Iterator[Finished]:
         known: dict[tuple[str, int], Any] = {}
@@ -222,13 +276,6 @@ class Execution:
     def _fail(self, job: Job, error: Exception) -> None:
         self.failed[job.key] = f"{job.run.words()}: {error}"
         log.warning("failed: %s", self.failed[job.key])
-
-
-def _known(probed: dict[str, Any]) -> Future[dict[str, Any]]:
-    """A future that is known already."""
-    future: Future[dict[str, Any]] = Future()
-    future.set_result(probed)
-    return future
 
 
 def _one_thread() -> None:

@@ -304,8 +304,8 @@ def loss_figure() -> Figure:
         "loss",
         "ExpCLR (NHNM) and the pair loss",
         panels,
-        "Both have their minimum at D = (1 - s) Delta for s of 0 and 1; between them the pair loss "
-        "has a jump in its derivative, ExpCLR does not.",
+        "Both have their minimum at D = (1 - s) Delta; the pair loss has a jump in its derivative "
+        "there, ExpCLR (NHNM) has none. For s = 1 they are the same.",
     )
 
 
@@ -368,11 +368,15 @@ def draw(figure: Figure, folder: str | Path, formats: Sequence[str] = FORMATS) -
 
     columns = min(len(figure.panels), 5)
     rows = -(-len(figure.panels) // columns)
-    width = 7.0 if columns == 1 else 3.4 * columns
+    width = 8.5 if columns == 1 else 3.4 * columns
     canvas = Canvas(figsize=(width, 4.2 * rows if columns == 1 else 3.0 * rows), dpi=150)
     axes = canvas.subplots(rows, columns, squeeze=False).ravel()
     for ax, panel in zip(axes, figure.panels, strict=False):
-        _draw_panel(ax, panel, legend=columns == 1 or panel is figure.panels[0])
+        _draw_panel(ax, panel)
+        if columns == 1:
+            ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
+        elif panel is figure.panels[0]:
+            ax.legend(fontsize=7)
     for ax in axes[len(figure.panels) :]:
         ax.set_visible(False)
     canvas.tight_layout()
@@ -386,15 +390,20 @@ def draw(figure: Figure, folder: str | Path, formats: Sequence[str] = FORMATS) -
     return paths
 
 
-def _draw_panel(ax: Any, panel: Panel, *, legend: bool) -> None:
+def _draw_panel(ax: Any, panel: Panel) -> None:
     for curve in panel.curves:
         if not len(curve.x):
             continue
         colour = CLASSES_LIGHT[(curve.colour or 0) % len(CLASSES_LIGHT)]
         beyond = (curve.colour or 0) >= len(CLASSES_LIGHT)
-        style = {"color": colour, "linestyle": ":" if beyond else "-", "label": curve.name}
+        style: dict[str, Any] = {
+            "color": colour,
+            "linestyle": ":" if beyond else "-",
+            "label": curve.name,
+        }
         if curve.dashed:
-            ax.plot(curve.x, curve.y, **(style | {"linestyle": "--"}), alpha=0.5, linewidth=1)
+            style |= {"linestyle": "--", "label": None}
+            ax.plot(curve.x, curve.y, **style, alpha=0.5, linewidth=1)
         elif len(curve.x) > 50:
             ax.plot(curve.x, curve.y, **style)
         else:
@@ -413,5 +422,5 @@ def _draw_panel(ax: Any, panel: Panel, *, legend: bool) -> None:
     ax.set_xlabel(panel.x_label)
     ax.set_ylabel(panel.y_label, fontsize=8)
     ax.grid(alpha=0.3)
-    if legend:
-        ax.legend(fontsize=7)
+    if any(curve.dashed for curve in panel.curves):
+        ax.plot([], [], "--", color="#57616c", linewidth=1, label="the paper")

@@ -30,8 +30,10 @@ class Finding:
 
 
 def findings(cells: Cells) -> list[Finding]:
-    """Every claim that the results say something about."""
+    """Every claim that the results say something about; a smoke run says nothing."""
     found: list[Finding] = []
+    if cells.budget == "smoke":
+        return found
     for claim in CLAIMS:
         found += claim(cells)
     return found

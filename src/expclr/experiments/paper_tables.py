@@ -16,6 +16,7 @@ __all__ = ["FAR", "Entry", "Grid", "all_tables", "markdown"]
 PAPER = "  paper"  # the row below ours
 FAR = 2.0  # joint standard errors from which two numbers are called different
 SPOKEN = {"linear": "linear classifier", "knn1": "nearest neighbour"}
+SHORT = {"linear": "linear", "knn1": "1-NN"}
 PROBES = {
     "linear": "linear, standardised",
     "linear_raw": "linear, raw",
@@ -155,12 +156,8 @@ ROWS1 = (
 def table1(cells: Cells, metric: str = "accuracy") -> Grid:
     """The paper's Table 1, our own rows last."""
     with_paper = metric == "accuracy" and cells.dataset in PAPER_NAMES
-    heads = [
-        head
-        for probe in COMPARED
-        for head in ([SPOKEN[probe], "paper", "apart"] if with_paper else [SPOKEN[probe]])
-    ]
-    columns = ["system", *(_numbered(heads))]
+    beside = ("", ", paper", ", apart") if with_paper else ("",)
+    columns = ["system", *(SHORT[probe] + what for probe in COMPARED for what in beside)]
     rows = []
     for system, mode, labels in ROWS1:
         entries: list[Entry | str] = []
@@ -359,16 +356,6 @@ def _distance(entry: Entry) -> str:
 def _label(system: str, mode: str) -> str:
     label = SYSTEMS[system].label
     return label if mode == "-" else f"{label} ({mode})"
-
-
-def _numbered(heads: Sequence[str]) -> list[str]:
-    """Columns whose names are all different."""
-    seen: dict[str, int] = {}
-    named = []
-    for head in heads:
-        seen[head] = seen.get(head, 0) + 1
-        named.append(head if seen[head] == 1 else head + "\u200b" * (seen[head] - 1))
-    return named
 
 
 def _spoken(metric: str) -> str:

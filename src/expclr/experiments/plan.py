@@ -106,7 +106,7 @@ def _step_seconds(config: TrainConfig, few: Any, count: int) -> tuple[float, Enc
             times.append((number, time.perf_counter() - started))
         (a, short), (b, long) = times[-2:]
         step = max(long - short, 1e-6) / ((b - a) * per_epoch * count)
-        if long > CALIBRATION / 3 or b >= 256:
+        if long > CALIBRATION / 3 or b >= 32:
             return step, learners[0]
         epochs = [b, 4 * b]
 

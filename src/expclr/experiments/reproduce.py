@@ -150,7 +150,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--show-only", action="store_true", help="show the plan, run nothing")
     parser.add_argument("--per-group", type=int, help="only so many windows of each group")
     given = vars(parser.parse_args(arguments))
-    given["experiments"] = given["experiments"] or ["all"]
+    words = [name for word in given["experiments"] for name in word.split(",") if name]
+    given["experiments"] = words or ["all"]
     given["systems"] = [name for name in given["systems"].split(",") if name]
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from expclr.experiments.budgets import BUDGETS
 from expclr.experiments.cells import Cells, cells_of
 from expclr.experiments.choices import Choices, read_choices
 from expclr.experiments.figures import all_figures, draw, sections
@@ -89,10 +90,11 @@ def _report(cells: Cells, found: Results, choices: Choices) -> Report:
 
 
 def _lead(cells: Cells, runs: Sequence[Mapping[str, Any]]) -> str:
+    schedule = BUDGETS[cells.budget].words() if cells.budget in BUDGETS else cells.budget
     return (
-        f"{len(runs)} runs with budget {cells.budget!r} and up to {cells.seeds} seeds, each read "
-        "once on test subjects that nothing was chosen or trained on. Every number on this page "
-        "comes from a result file; the paper's stand beside ours."
+        f"{len(runs)} runs, up to {cells.seeds} seeds, each read once on test subjects that "
+        "nothing was chosen or trained on. Every number on this page comes from a result file; "
+        f"the paper's stand beside ours. Budget {schedule}."
     )
 
 
