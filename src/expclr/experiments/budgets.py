@@ -52,7 +52,7 @@ class Budget:
 
 BUDGETS = {
     "gpu": Budget("gpu", 40, 40, 40, 500, (20, 40)),
-    "cpu": Budget("cpu", 6, 6, 8, 100, (6,), {"width": 32, "blocks": 6}),
+    "cpu": Budget("cpu", 8, 8, 10, 100, (8,), {"width": 32, "blocks": 6}),
     "smoke": Budget("smoke", 1, 1, 1, 2, (1,), {"width": 4, "blocks": 2, "hidden": 8}, per_group=4),
 }
 
