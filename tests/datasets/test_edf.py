@@ -8,7 +8,8 @@ import pytest
 from tests.datasets.edf_files import fields, tals, write_edf
 from tests.datasets.mutations import fuzz
 
-from expclr.datasets.edf import read_edf, read_edf_header, read_edf_notes
+from expclr.datasets import edf as edf_module
+from expclr.datasets.edf import read_edf, read_edf_blocks, read_edf_header, read_edf_notes
 from expclr.errors import DataError
 
 GENUINE = Path(os.environ.get("EXPCLR_DATA", "nowhere")) / "sleep_edf"
@@ -54,6 +55,21 @@ def test_a_slow_channel_is_held_to_the_rate_of_the_fast_one(edf: Path) -> None:
     beside = read_edf(edf, channels=["EEG Fpz-Cz", "Temp rectal"])
     assert (alone.sfreq, beside.sfreq) == (1, 2)
     np.testing.assert_array_equal(beside.X[1], np.repeat(alone.X[0], 2))
+
+
+@pytest.mark.parametrize("size", [1, 25, 10**6])
+def test_stretches_of_a_recording_make_up_the_whole(
+    edf: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    whole = read_edf(edf)
+    monkeypatch.setattr(edf_module, "_BLOCK", size)
+    parts = list(read_edf_blocks(edf))
+    np.testing.assert_array_equal(np.concatenate([part.X for part in parts], axis=1), whole.X)
+    np.testing.assert_array_equal(read_edf(edf).X, whole.X)
+    assert len(parts) == {1: 5, 25: 5, 10**6: 1}[size]
+    assert {(part.sfreq, part.channel_names) for part in parts} == {
+        (whole.sfreq, whole.channel_names)
+    }
 
 
 def test_rates_without_a_whole_ratio_are_refused(tmp_path: Path) -> None:

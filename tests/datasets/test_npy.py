@@ -8,7 +8,7 @@ import pytest
 from tests.datasets.fuzzing import fuzz_bytes
 
 from expclr.datasets import npy
-from expclr.datasets.npy import NpyWriter, npy_blocks
+from expclr.datasets.npy import NpyWriter, npy_blocks, npy_columns
 from expclr.errors import DataError
 
 
@@ -74,3 +74,22 @@ def test_objects_and_columns_are_refused() -> None:
 @pytest.mark.parametrize("times", [3000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_damaged_arrays_raise_only_data_errors(times: int) -> None:
     assert fuzz_bytes(saved(np.zeros((4, 3))), read, times=times) > times // 2
+
+
+def test_columns_of_a_recording_make_up_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(npy, "BLOCK", 40)
+    for shape in ((3, 7), (7,), (1, 1)):
+        values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        np.save(tmp_path / "a.npy", values)
+        blocks = list(npy_columns(tmp_path / "a.npy"))
+        np.testing.assert_array_equal(np.concatenate(blocks, axis=1), np.atleast_2d(values))
+    for broken in (np.zeros((2, 2, 2)), np.zeros((2, 0)), np.array(["a"])):
+        np.save(tmp_path / "a.npy", broken)
+        with pytest.raises(DataError, match=r"a\.npy"):
+            list(npy_columns(tmp_path / "a.npy"))
+    np.save(tmp_path / "a.npy", np.zeros((2, 9)))
+    (tmp_path / "a.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-1])
+    with pytest.raises(DataError, match="truncated"):
+        list(npy_columns(tmp_path / "a.npy"))

@@ -7,7 +7,13 @@ import pytest
 from tests.datasets.mutations import fuzz
 from tests.datasets.wfdb_files import annotations, write_record
 
-from expclr.datasets.wfdb import read_wfdb, read_wfdb_annotations, read_wfdb_header
+from expclr.datasets import wfdb as wfdb_module
+from expclr.datasets.wfdb import (
+    read_wfdb,
+    read_wfdb_annotations,
+    read_wfdb_blocks,
+    read_wfdb_header,
+)
 from expclr.errors import DataError
 
 ROOT = Path(os.environ.get("EXPCLR_DATA", "nowhere"))
@@ -100,6 +106,28 @@ def test_signals_in_two_files_are_joined(tmp_path: Path) -> None:
 def test_an_unknown_lead_lists_the_ones_there_are(record: Path) -> None:
     with pytest.raises(DataError, match=r"r1\.hea has no channel 'V9'.*ECG1, ECG2"):
         read_wfdb(record, channels="V9")
+
+
+@pytest.mark.parametrize("format", [16, 212])
+@pytest.mark.parametrize("leads", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 7, 40])
+def test_stretches_of_a_record_make_up_the_whole(
+    tmp_path: Path,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    format: int,
+    leads: int,
+    size: int,
+) -> None:
+    digital = rng.integers(-2047, 2048, (leads, 31))
+    names = [f"lead {i}" for i in range(leads)]
+    record = write_record(tmp_path, "a", digital, leads=names, format=format)
+    monkeypatch.setattr(wfdb_module, "_BLOCK", size)
+    parts = list(read_wfdb_blocks(record))
+    assert len(parts) > 1 or size // leads >= 31
+    together = np.concatenate([part.X for part in parts], axis=1)
+    np.testing.assert_allclose(together, digital / 200, rtol=1e-6)
+    np.testing.assert_array_equal(read_wfdb(record).X, together)
 
 
 def test_one_changed_bit_is_found_by_the_check_sum(record: Path) -> None:

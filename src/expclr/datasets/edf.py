@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,14 @@ from expclr.datasets.archive import blame
 from expclr.datasets.recording import Note, Recording, pick_channels
 from expclr.errors import DataError
 
-__all__ = ["EdfHeader", "EdfSignal", "read_edf", "read_edf_header", "read_edf_notes"]
+__all__ = [
+    "EdfHeader",
+    "EdfSignal",
+    "read_edf",
+    "read_edf_blocks",
+    "read_edf_header",
+    "read_edf_notes",
+]
 
 _WIDTHS = {
     "label": 16,
@@ -32,6 +39,7 @@ _WIDTHS = {
 _VAST = 1e20  # beyond any unit, and 16 bits of it within float32 whatever the digital range
 _LONGEST = 1e8  # seconds, three years
 _MOST_HOLDING = 100  # times the samples of a file that all channels at one rate may come to
+_BLOCK = 1 << 20  # samples in memory at a time
 _ONSET = re.compile(rb"([+-]\d+(?:\.\d*)?)(?:\x15(\d+(?:\.\d*)?))?")
 
 
@@ -98,30 +106,67 @@ def read_edf(path: str | Path, *, channels: str | Sequence[str] | None = None) -
     array([[0.5, 1. , 0. ]], dtype=float32)
     """
     header = read_edf_header(path)
+    chosen, samples = _choose(header, channels)
+    X = np.empty((len(chosen), header.records * samples), np.float32)
+    at = 0
+    for block in _blocks(header, chosen, samples):
+        X[:, at : at + block.shape[1]] = block
+        at += block.shape[1]
+    return _recording(X, header, chosen, samples)
+
+
+def read_edf_blocks(
+    path: str | Path, *, channels: str | Sequence[str] | None = None
+) -> Iterator[Recording]:
+    """Read a file of any size as stretches that follow each other; see :func:`read_edf`."""
+    header = read_edf_header(path)
+    chosen, samples = _choose(header, channels)
+    for block in _blocks(header, chosen, samples):
+        yield _recording(block, header, chosen, samples)
+
+
+def _choose(header: EdfHeader, channels: str | Sequence[str] | None) -> tuple[list[EdfSignal], int]:
+    """The wanted signals, and the samples of the fastest in a data record."""
     ordinary = [signal for signal in header.signals if not signal.is_notes]
-    at = pick_channels(channels, [signal.label for signal in ordinary], path=path)
+    at = pick_channels(channels, [signal.label for signal in ordinary], path=header.path)
     chosen = [ordinary[i] for i in at]
     if not chosen or not header.record_seconds:
-        raise DataError(f"{path} holds no signals: is it a file of notes only?")
+        raise DataError(f"{header.path} holds no signals: is it a file of notes only?")
     if not header.continuous:
-        raise DataError(f"{path} has gaps (EDF+D): convert it to EDF+C or split it at the gaps")
+        raise DataError(
+            f"{header.path} has gaps (EDF+D): convert it to EDF+C or split it at the gaps"
+        )
     samples = max(signal.samples for signal in chosen)
     if samples * len(chosen) > _MOST_HOLDING * header.size:
-        raise DataError(f"{path}: the channels differ too much in rate: name the ones wanted")
-    X = np.empty((len(chosen), header.records * samples), np.float32)
-    digital = _data(header)
-    for row, signal in zip(X, chosen, strict=True):
-        row[:] = _physical(digital, signal, samples, header)
+        raise DataError(
+            f"{header.path}: the channels differ too much in rate: name the ones wanted"
+        )
+    return chosen, samples
+
+
+def _recording(
+    X: NDArray[np.float32], header: EdfHeader, chosen: Sequence[EdfSignal], samples: int
+) -> Recording:
     names = tuple(signal.label for signal in chosen)
     return Recording(X, samples / header.record_seconds, names)
 
 
-def _data(header: EdfHeader) -> NDArray[np.int16]:
-    """All samples as stored, (records, samples of a record), left on disk."""
-    offset = 256 * (1 + len(header.signals))
-    shape = (header.records, header.size)
+def _blocks(
+    header: EdfHeader, chosen: Sequence[EdfSignal], samples: int
+) -> Iterator[NDArray[np.float32]]:
+    """Some data records at a time, (c, t)."""
+    step = max(1, _BLOCK // max(header.size, samples * len(chosen)))
+    for first in range(0, header.records, step):
+        digital = _data(header, first, min(step, header.records - first))
+        rows = [_physical(digital, signal, samples, header) for signal in chosen]
+        yield np.stack(rows).astype(np.float32)
+
+
+def _data(header: EdfHeader, first: int, count: int) -> NDArray[np.int16]:
+    """Samples as stored, (count, samples of a record), left on disk."""
+    offset = 256 * (1 + len(header.signals)) + 2 * first * header.size
     with blame(header.path):
-        return np.memmap(header.path, "<i2", "r", offset, shape)
+        return np.memmap(header.path, "<i2", "r", offset, (count, header.size))
 
 
 def _physical(
@@ -245,7 +290,7 @@ def read_edf_notes(path: str | Path) -> list[Note]:
     texts = [signal for signal in header.signals if signal.is_notes]
     if not texts:
         raise DataError(f"{path} has no EDF+ notes: a file with 'EDF Annotations' is wanted")
-    digital = _data(header)
+    digital = _data(header, 0, header.records)
     notes: list[Note] = []
     for record in digital:
         for signal in texts:

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from expclr.datasets.archive import blame
 from expclr.errors import DataError
 
-__all__ = ["BLOCK", "NpyWriter", "npy_blocks", "npy_header"]
+__all__ = ["BLOCK", "NpyWriter", "npy_blocks", "npy_columns", "npy_header"]
 
 BLOCK = 1 << 24  # bytes in memory at a time
 
@@ -118,16 +118,8 @@ def npy_blocks(file: IO[bytes], where: str, *, size: int) -> Iterator[NDArray[An
     >>> [block.tolist() for block in npy_blocks(file, "a.npy", size=length)]
     [[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]]
     """
-    shape, dtype = npy_header(file, where)
+    shape, dtype = _whole_header(file, where, size)
     bytes_in_row = math.prod(shape[1:]) * dtype.itemsize
-    stated = shape[0] * bytes_in_row if shape else 0
-    if not shape or not stated:
-        raise DataError(f"{where} holds {shape} of {dtype}, no values: rows of values are wanted")
-    if stated != size - file.tell():
-        raise DataError(
-            f"{where} says that it holds {shape} of {dtype}, {stated} bytes, but has "
-            f"{size - file.tell()}: it is truncated or damaged"
-        )
     step = max(1, BLOCK // bytes_in_row)
     for start in range(0, shape[0], step):
         rows = min(step, shape[0] - start)
@@ -136,3 +128,40 @@ def npy_blocks(file: IO[bytes], where: str, *, size: int) -> Iterator[NDArray[An
         if len(content) != rows * bytes_in_row:
             raise DataError(f"{where} ends too early: it is truncated")
         yield np.frombuffer(content, dtype).reshape(rows, *shape[1:])
+
+
+def npy_columns(path: Path) -> Iterator[NDArray[Any]]:
+    """Read a recording (c, t) or (t,) by blocks of columns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> np.save(path := Path(tempfile.mkdtemp()) / "a.npy", np.arange(6.0).reshape(2, 3))
+    >>> [block.tolist() for block in npy_columns(path)]
+    [[[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]]
+    """
+    with blame(path), path.open("rb") as file:
+        shape, dtype = _whole_header(file, str(path), path.stat().st_size)
+        start = file.tell()
+    if len(shape) > 2 or dtype.kind not in "biuf":
+        raise DataError(f"{path} has shape {shape} of {dtype}: numbers (c, t) are wanted")
+    c, t = (1, *shape)[-2:]
+    step = max(1, BLOCK // (c * dtype.itemsize))
+    for first in range(0, t, step):
+        with blame(path):
+            whole = np.memmap(path, dtype, "r", start, (c, t))
+        yield np.array(whole[:, first : first + step])
+
+
+def _whole_header(file: IO[bytes], where: str, size: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of an array of ``size`` bytes, which must be as many as it says."""
+    shape, dtype = npy_header(file, where)
+    stated = math.prod(shape) * dtype.itemsize
+    if not shape or not stated:
+        raise DataError(f"{where} holds {shape} of {dtype}, no values: rows of values are wanted")
+    if stated != size - file.tell():
+        raise DataError(
+            f"{where} says that it holds {shape} of {dtype}, {stated} bytes, but has "
+            f"{size - file.tell()}: it is truncated or damaged"
+        )
+    return shape, dtype

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +22,7 @@ __all__ = [
     "WfdbSignal",
     "read_wfdb",
     "read_wfdb_annotations",
+    "read_wfdb_blocks",
     "read_wfdb_header",
 ]
 
@@ -29,6 +30,7 @@ _PLAIN = {16: "<i2", 32: "<i4", 61: ">i2", 80: "u1", 160: "<u2"}  # format: nump
 _ZERO = {80: 128, 160: 1 << 15}  # what these formats store for 0
 _MISSING = {16: -(1 << 15), 32: -(1 << 31), 61: -(1 << 15), 80: -128, 212: -(1 << 11)}
 _MOST_SIGNALS = 1024
+_BLOCK = 1 << 20  # samples in memory at a time
 _FORMAT = re.compile(r"(\d{1,4})(?:x(\d{1,6}))?(?::(\d{1,9}))?(?:\+(\d{1,12}))?")
 _GAIN = re.compile(r"([^\s(/]+)(?:\(([+-]?\d{1,12})\))?(?:/\S+)?")
 _SKIP, _NUM, _SUB, _CHN, _AUX = 59, 60, 61, 62, 63  # annotation codes that are no annotation
@@ -91,18 +93,59 @@ def read_wfdb(record: str | Path, *, channels: str | Sequence[str] | None = None
     array([[0.005, 0.01 , 0.015]], dtype=float32)
     """
     header = read_wfdb_header(record)
+    chosen = _choose(header, channels)
+    X = np.empty((len(chosen), header.samples), np.float32)
+    at = 0
+    for block in _blocks(header, chosen):
+        X[:, at : at + block.shape[1]] = block
+        at += block.shape[1]
+    return _recording(X, header, chosen)
+
+
+def read_wfdb_blocks(
+    record: str | Path, *, channels: str | Sequence[str] | None = None
+) -> Iterator[Recording]:
+    """Read a record of any size as stretches that follow each other; see :func:`read_wfdb`.
+
+    The check sums are verified after the last one.
+    """
+    header = read_wfdb_header(record)
+    chosen = _choose(header, channels)
+    for block in _blocks(header, chosen):
+        yield _recording(block, header, chosen)
+
+
+def _choose(header: WfdbHeader, channels: str | Sequence[str] | None) -> list[int]:
     if not header.signals:
         raise DataError(f"{header.path}: this record has no signals")
-    digital = [column for group in _by_file(header) for column in _read_file(header, group)]
-    for signal, column in zip(header.signals, digital, strict=True):
-        _check_sum(signal, column, header.path)
-    chosen = pick_channels(channels, [s.name for s in header.signals], path=header.path)
-    X = np.empty((len(chosen), len(digital[0])), np.float32)
-    for row, i in zip(X, chosen, strict=True):
-        signal = header.signals[i]
-        row[:] = (digital[i] - float(signal.baseline)) / signal.gain
-        row[digital[i] == _MISSING.get(signal.format)] = np.nan
+    return pick_channels(channels, [s.name for s in header.signals], path=header.path)
+
+
+def _recording(X: NDArray[np.float32], header: WfdbHeader, chosen: Sequence[int]) -> Recording:
     return Recording(X, header.sfreq, tuple(header.signals[i].name for i in chosen))
+
+
+def _blocks(header: WfdbHeader, chosen: Sequence[int]) -> Iterator[NDArray[np.float32]]:
+    """Some samples of the chosen signals at a time, (c, t), NaN where one is missing."""
+    step = 2 * max(1, _BLOCK // (2 * len(header.signals)))  # even: two share bytes in format 212
+    totals = [0] * len(header.signals)
+    for first in range(0, header.samples, step):
+        digital = _digital(header, first, min(step, header.samples - first))
+        totals = [n + int(d.sum(dtype=np.int64)) for n, d in zip(totals, digital, strict=True)]
+        X = np.empty((len(chosen), len(digital[0])), np.float32)
+        for row, i in zip(X, chosen, strict=True):
+            signal = header.signals[i]
+            row[:] = (digital[i] - float(signal.baseline)) / signal.gain
+            row[digital[i] == _MISSING.get(signal.format)] = np.nan
+        yield X
+    for signal, total in zip(header.signals, totals, strict=True):
+        _check_sum(signal, total, header.path)
+
+
+def _digital(header: WfdbHeader, first: int, count: int) -> list[NDArray[np.integer]]:
+    """``count`` samples of each signal, as stored."""
+    groups = _by_file(header)
+    return [column for group in groups for column in _read_file(header, group, first, count)]
 
 
 def _by_file(header: WfdbHeader) -> list[list[WfdbSignal]]:
@@ -116,20 +159,21 @@ def _by_file(header: WfdbHeader) -> list[list[WfdbSignal]]:
     return groups
 
 
-def _read_file(header: WfdbHeader, signals: list[WfdbSignal]) -> list[NDArray[np.integer]]:
-    samples = header.samples * len(signals)
+def _read_file(
+    header: WfdbHeader, signals: list[WfdbSignal], first: int, count: int
+) -> list[NDArray[np.integer]]:
     path = header.path.parent / signals[0].file
     with blame(path), path.open("rb") as file:
-        file.seek(signals[0].offset)
-        stored = file.read(_bytes(header, signals))
-    values = _decode(stored, signals[0].format)[:samples]
+        file.seek(signals[0].offset + _bytes(first, signals))
+        stored = file.read(_bytes(count, signals))
+    values = _decode(stored, signals[0].format)[: count * len(signals)]
     return list(values.reshape(-1, len(signals)).T)
 
 
-def _bytes(header: WfdbHeader, signals: list[WfdbSignal]) -> int:
-    """What the samples of signals in one file take."""
+def _bytes(samples: int, signals: list[WfdbSignal]) -> int:
+    """What so many samples of signals in one file take."""
     width = 1.5 if signals[0].format == 212 else np.dtype(_PLAIN[signals[0].format]).itemsize
-    return math.ceil(header.samples * len(signals) * width)
+    return math.ceil(samples * len(signals) * width)
 
 
 def _check_size(header: WfdbHeader, signals: list[WfdbSignal]) -> None:
@@ -139,7 +183,7 @@ def _check_size(header: WfdbHeader, signals: list[WfdbSignal]) -> None:
         raise DataError(f"{header.path}: signals of {path.name} differ in format: it is damaged")
     with blame(f"{path}, the signal file of {header.path.name}"):
         size = path.stat().st_size - signals[0].offset
-    wanted = _bytes(header, signals)
+    wanted = _bytes(header.samples, signals)
     summed = all(signal.checksum is not None for signal in signals)
     if size < wanted or (size > wanted + 2 and not summed):
         raise DataError(
@@ -166,12 +210,12 @@ def _decode_212(stored: NDArray[np.uint8]) -> NDArray[np.int16]:
     return ((pair ^ 0x800) - 0x800).reshape(-1)  # the sign is bit 11
 
 
-def _check_sum(signal: WfdbSignal, digital: NDArray[np.integer], path: Path) -> None:
-    total = int(digital.sum(dtype=np.int64)) & 0xFFFF
-    if signal.checksum is not None and total != signal.checksum & 0xFFFF:
+def _check_sum(signal: WfdbSignal, total: int, path: Path) -> None:
+    if signal.checksum is not None and (total - signal.checksum) & 0xFFFF:
         raise DataError(
-            f"{path.parent / signal.file}: the samples of {signal.name!r} sum to {total}, the "
-            f"check sum in {path.name} is {signal.checksum & 0xFFFF}: damaged, get it again"
+            f"{path.parent / signal.file}: the samples of {signal.name!r} sum to "
+            f"{total & 0xFFFF}, the check sum in {path.name} is {signal.checksum & 0xFFFF}: "
+            "damaged, get it again"
         )
 
 

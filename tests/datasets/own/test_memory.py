@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.datasets.edf_files import write_edf
+from tests.datasets.wfdb_files import write_record
 
 from expclr.datasets.npy import NpyWriter
 from expclr.datasets.store import load_pair
+from expclr.windows import Windows
 
 # What the process holds at most, beyond what it held after its imports.
 MEASURE = """
@@ -60,6 +63,30 @@ def test_tables_and_windows_larger_than_the_memory_used(tmp_path: Path) -> None:
     size = (tmp_path / "out" / "X.npy").stat().st_size
     assert size > 150 * 2**20
     assert peak < size
+
+
+@needs_proc
+@pytest.mark.parametrize("form", ["edf", "wfdb", "npy"])
+def test_recordings_larger_than_the_memory_used(tmp_path: Path, form: str) -> None:
+    values = (np.arange(60_000_000) % 1999).astype(np.int16)
+    if form == "edf":
+        source = write_edf(tmp_path / "one.edf", {"A": values.reshape(-1, 1000)}, record_seconds=1)
+    elif form == "wfdb":
+        source = write_record(tmp_path, "one", values[None], leads=["A"], format=16)
+        source = source.with_suffix(".hea")
+    else:
+        np.save(tmp_path / "npy.npy", values.reshape(1, -1))
+        source = tmp_path / "folder"
+        source.mkdir()
+        (tmp_path / "npy.npy").rename(source / "one.npy")
+    peak = peak_memory(source, tmp_path / "out", length=1000, test=None)
+    X = Windows.load(tmp_path / "out").X
+    assert X.shape == (60_000, 1, 1000)
+    scale = {"edf": 10, "wfdb": 200, "npy": 1}[form]
+    for row in (0, 7, 59_999):
+        expected = np.arange(1000 * row, 1000 * (row + 1)) % 1999 / scale
+        np.testing.assert_allclose(X[row, 0], expected, atol=1e-3)
+    assert peak < X.nbytes * 0.75
 
 
 @needs_proc

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from expclr.datasets.archive import blame
-from expclr.datasets.own.array_files import read_rows
+from expclr.datasets.edf import read_edf_blocks
+from expclr.datasets.npy import npy_columns
 from expclr.datasets.own.chunks import Chunk, Clock
 from expclr.datasets.own.cutting import cut_windows, whole_cases
 from expclr.datasets.own.intervals import Intervals, read_intervals
@@ -19,6 +20,7 @@ from expclr.datasets.own.long_table import long_chunks, long_table
 from expclr.datasets.own.reading import Reading, Stream
 from expclr.datasets.own.tables import column_names
 from expclr.datasets.recording import Recording
+from expclr.datasets.wfdb import read_wfdb_blocks
 from expclr.errors import DataError, suggest
 
 __all__ = ["SUFFIXES", "stream"]
@@ -96,11 +98,12 @@ def _read(
         return _read_table(file, name, reading, known, alone=alone)
     if reading.labels or reading.group or reading.features or reading.time or reading.case:
         raise DataError(f"{file} has no columns: labels, group and features must be files")
-    recording = _signals(file, reading)
-    _agree(known, recording.channel_names, file)
-    if recording.sfreq:
-        _agree_rate(known, recording.sfreq, file)
-    return iter([Chunk(name, recording.X.T)])
+    blocks = _signals(file, reading)
+    first = next(blocks)  # now: whoever marks intervals must know the rate
+    _agree(known, first.channel_names, file)
+    if first.sfreq:
+        _agree_rate(known, first.sfreq, file)
+    return (Chunk(name, block.X.T) for block in chain([first], blocks))
 
 
 def _read_table(
@@ -126,21 +129,15 @@ def _read_table(
             yield chunk if alone else replace(chunk, case=f"{name}/{chunk.case}")
 
 
-def _signals(file: Path, reading: Reading) -> Recording:
+def _signals(file: Path, reading: Reading) -> Iterator[Recording]:
+    """A recording as stretches that follow each other."""
     channels = reading.channels or None
     if file.suffix.lower() == ".edf":
-        from expclr.datasets.edf import read_edf
-
-        return read_edf(file, channels=channels)
+        return read_edf_blocks(file, channels=channels)
     if file.suffix.lower() == ".hea":
-        from expclr.datasets.wfdb import read_wfdb
-
-        return read_wfdb(file, channels=channels)
-    with blame(file):
-        X = np.atleast_2d(read_rows(file.read_bytes(), str(file)))
-    if X.ndim != 2 or X.dtype.kind not in "biuf":
-        raise DataError(f"{file} has shape {X.shape} of {X.dtype}: numbers (c, t) are wanted")
-    return Recording(X, reading.sfreq or 0.0, reading.channels)
+        return read_wfdb_blocks(file, channels=channels)
+    rate = reading.sfreq or 0.0
+    return (Recording(X, rate, reading.channels) for X in npy_columns(file))
 
 
 def _agree(known: dict[str, Any], channels: tuple[str, ...], file: Path) -> None:
