@@ -148,7 +148,10 @@ sys.exit(__import__("expclr.cli", fromlist=["main"]).main(sys.argv[1:]))
 def test_a_killed_run_resumes_to_the_same_model(data, tmp_path):
     out = tmp_path / "run"
     words = ["train", data, "--max_epochs", "40", *SMALL]
-    process = subprocess.Popen([sys.executable, "-c", TRAINING, *words, "--out", str(out)])
+    process = subprocess.Popen(
+        [sys.executable, "-c", TRAINING, *words, "--out", str(out)],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},  # as many as here: bits depend on it
+    )
     state = out / "checkpoint" / "state.json"
     while not (state.exists() and len(json.loads(state.read_text())["history"]) > 2):
         assert process.poll() is None
