@@ -9,10 +9,9 @@ import pytest
 
 from expclr import ExpCLR
 from expclr.datasets.machine import load
+from expclr.experiments.feature_record import FEWEST, SHOWN, distance_percent, feature_record
 from expclr.experiments.feature_sections import (
-    FEWEST,
     ROWS,
-    SHOWN,
     feature_sections,
     readability_sections,
     share_section,
@@ -39,9 +38,13 @@ def learner_of(windows):
     return SimpleNamespace(feature_space_=space)
 
 
+def sections_of(learner, windows, Z):
+    return feature_sections(feature_record(learner, windows, Z))
+
+
 def test_what_was_embedded_is_read_and_the_rest_is_not(windows):
     Z = windows.F[:, :1].astype(np.float32)
-    shares, chart, table = feature_sections(learner_of(windows), windows, Z)
+    shares, chart, table = sections_of(learner_of(windows), windows, Z)
     assert shares.names[0] == "load"
     assert sum(shares.values) == pytest.approx(100)
     assert chart.names[0] == "load"
@@ -53,7 +56,7 @@ def test_what_was_embedded_is_read_and_the_rest_is_not(windows):
 
 
 def test_the_page_shows_them(windows):
-    sections = feature_sections(learner_of(windows), windows, windows.F[:, :1].astype(np.float32))
+    sections = sections_of(learner_of(windows), windows, windows.F[:, :1].astype(np.float32))
     html = render_report(Report("Test", "A lead.", sections))
     for text in ("What the expert features weigh", "got into the embedding", "wear"):
         assert text in html
@@ -70,13 +73,13 @@ def test_the_report_of_a_model_has_them():
 
 def test_many_columns_are_shown_by_their_ends(rng):
     F = rng.normal(size=(50, 100))
-    shares = share_section(FeatureSpace().fit(F), F)
+    shares = share_section(distance_percent(FeatureSpace().fit(F), F))
     assert len(shares.names) == SHOWN
     assert shares.names[-1] == f"{100 - SHOWN + 1} others together"
     assert sum(shares.values) == pytest.approx(100)
     r2 = np.linspace(-1, 1, 100)
     report = FeatureReport(tuple(f"f{j}" for j in range(100)), r2, r2, np.ones(100))
-    chart, table = readability_sections(report)
+    chart, table = readability_sections(report.rows())
     assert (chart.names[0], chart.names[-1], len(chart.names)) == ("f99", "f0", SHOWN)
     assert min(chart.values) == 0
     assert len(table.rows) == ROWS
@@ -86,7 +89,7 @@ def test_many_columns_are_shown_by_their_ends(rng):
 def test_columns_of_an_extractor_are_put_together_by_their_names(rng):
     names = FEATURES["ecg88"].names(["MLII", "V"])
     F = rng.normal(size=(40, len(names)))
-    shares = share_section(FeatureSpace().fit(F, feature_names=names), F)
+    shares = share_section(distance_percent(FeatureSpace().fit(F, feature_names=names), F))
     assert "MLII_swt*" in shares.names
     assert "V_rri*" in shares.names
     assert sum(shares.values) == pytest.approx(100)
@@ -96,15 +99,15 @@ def test_columns_of_an_extractor_are_put_together_by_their_names(rng):
 
 def test_without_features_or_with_few_windows_there_is_less(windows):
     learner, Z = learner_of(windows), np.zeros((90, 2), np.float32)
-    assert feature_sections(learner, windows.with_(F=None, feature_names=()), Z) == []
-    assert feature_sections(SimpleNamespace(), windows, Z) == []
+    assert sections_of(learner, windows.with_(F=None, feature_names=()), Z) == []
+    assert sections_of(SimpleNamespace(), windows, Z) == []
     few = windows.subset(slice(0, FEWEST - 1))
-    assert len(feature_sections(learner, few, Z[: FEWEST - 1])) == 1
+    assert len(sections_of(learner, few, Z[: FEWEST - 1])) == 1
 
 
 def test_one_group_alone_is_read_in_random_halves(windows):
     one = windows.with_(group=np.zeros(90, int))
-    assert len(feature_sections(learner_of(one), one, one.F[:, :1].astype(np.float32))) == 3
+    assert len(sections_of(learner_of(one), one, one.F[:, :1].astype(np.float32))) == 3
 
 
 def test_extras_that_messages_name_exist():

@@ -9,6 +9,7 @@ import numpy as np
 from expclr.estimators import ExpCLR
 from expclr.evaluation import bilipschitz
 from expclr.experiments import story
+from expclr.experiments.feature_record import feature_record
 from expclr.experiments.feature_sections import feature_sections
 from expclr.report import (
     Lines,
@@ -69,7 +70,7 @@ def demo_page(
         _label_efficiency(records),
         embedding_map(Z, test, title="Map of the windows of unseen machines"),
         pair_ratios(pairs.ratios, pairs.l_minus, pairs.l_plus),
-        *feature_sections(learner, test, Z)[1:2],
+        *feature_sections(feature_record(learner, test, Z))[1:2],
         gallery(test, title="What the sensors see", per_class=4),
         *story.learning(learner),
         story.what_was_run(learner, facts),

@@ -14,6 +14,7 @@ from expclr.errors import ConfigError, suggest
 from expclr.estimators import RepresentationLearner
 from expclr.evaluation import bilipschitz
 from expclr.experiments import worth
+from expclr.experiments.feature_record import feature_record
 from expclr.experiments.tables import text_table
 from expclr.windows import Windows
 
@@ -73,6 +74,9 @@ def measure(
         certificate = worth.held_out_certificate(Z[1], F[1], test)
         if certificate is not None:
             values["certificate"] = worth.certificate_record(certificate)
+    features = feature_record(learner, test, Z[1])
+    if features:
+        values["features"] = features
     names = list(learner.feature_space_.get_feature_names_out()) if F is not None else []
     values["advice"] = [finding.record() for finding in advise(Z, train, test, F=F, names=names)]
     if "baselines" in also:
@@ -87,8 +91,10 @@ def measure(
 def _features(
     learner: RepresentationLearner, train: Windows, test: Windows
 ) -> worth.Embeddings | None:
-    """Expert features in the space of training, where both parts have them."""
+    """Expert features in the space of training, where both parts have some."""
     if train.F is None or test.F is None or not hasattr(learner, "feature_space_"):
+        return None
+    if np.isnan(train.F).all() or np.isnan(test.F).all():
         return None
     space = learner.feature_space_
     return space.transform(train.F), space.transform(test.F)

@@ -33,7 +33,7 @@ def model_report(learner: RepresentationLearner, test: Windows, measured: Measur
     sections: list[Section] = [what_was_run(learner, {"test windows": len(test)})]
     sections += [*advice(measured.values), *learning(learner), embedding_map(measured.Z_test, test)]
     sections += evaluation_sections(measured.values, test.class_names)
-    sections += feature_sections(learner, test, measured.Z_test)
+    sections += feature_sections(measured.values.get("features", {}))
     return Report(f"expclr on {test.name or 'windows'}", lead, sections)
 
 
