@@ -9,10 +9,11 @@ import pytest
 
 from expclr.cli import main
 from expclr.estimators import RepresentationLearner
-from expclr.evaluation import NeighbourIndex, bilipschitz
+from expclr.evaluation import NeighbourIndex, bilipschitz, certify
 from expclr.evaluation.certificates import Certificate
 from expclr.evaluation.retrieval import retrieval_quality
 from expclr.experiments import worth
+from expclr.experiments.evaluation_sections import certificate_sections, evaluation_sections
 from expclr.windows import Windows
 
 SMALL = {"width": 4, "blocks": 2, "hidden": 8}
@@ -149,10 +150,13 @@ def test_a_test_class_that_train_lacks_is_reported(parts, tmp_path):
 
 def test_windows_without_labels_or_features_are_still_measured(parts, tmp_path):
     model, _, train, test = parts
-    for change, absent in (({"y": None}, "outliers"), ({"F": None}, "distances")):
-        folder = tmp_path / absent
-        train.with_(**change).save(folder / "train")
-        test.with_(**change).save(folder / "test")
+    unknown = {"F": None}, {"F": np.full((1, 3), np.nan)}
+    cases = [({"y": None}, "outliers"), *((change, "distances") for change in unknown)]
+    for number, (change, absent) in enumerate(cases):
+        folder = tmp_path / str(number)
+        for part, windows in (("train", train), ("test", test)):
+            given = {k: v if v is None else v.repeat(len(windows), 0) for k, v in change.items()}
+            windows.with_(**given).save(folder / part)
         out = folder / "metrics.json"
         assert main(["evaluate", model, str(folder), "--out", str(out)]) == 0
         assert absent not in load(out)
@@ -226,6 +230,23 @@ def test_search_refuses_what_it_cannot_use(parts, tmp_path, capsys):
     assert "k is 1000: 1 to 160" in capsys.readouterr().err
     assert main(["certify", model, data, "--search", "3", "--side", "upper"]) == 2
     assert "leave out" in capsys.readouterr().err
+
+
+def test_sections_say_where_a_limit_is_infinite_and_leave_out_what_was_not_measured():
+    rng = np.random.default_rng(0)
+    Z, F = rng.normal(size=(60, 2)), rng.normal(size=(60, 2))
+    Z[:20] = Z[0]
+    record = worth.distance_record(bilipschitz(Z, F))
+    assert (record["l_plus"], record["collapsed"]) == (None, 190)
+    (chart,) = evaluation_sections({"distances": record})
+    assert "190 pairs have different features but the same embedding" in chart.caption
+    assert [mark.label for mark in chart.marks] == ["l−"]
+    sure = certify(np.zeros((60, 2)), F)
+    assert "histogram" not in worth.certificate_record(sure)
+    words, bounds = certificate_sections(worth.certificate_record(sure))
+    assert "There is no upper limit" in words.paragraphs[0]
+    assert len(bounds.series) == 4
+    assert evaluation_sections({"probes": {}}) == []
 
 
 def test_missing_features_become_the_median_of_train():
