@@ -12,6 +12,7 @@ import pytest
 from expclr.errors import ConfigError, DataError
 from expclr.experiments import reproduce as program
 from expclr.experiments.cells import cells_of
+from expclr.experiments.choices import read_choices
 from expclr.experiments.paper import runs_of
 from expclr.experiments.paper_tables import all_tables, markdown
 from expclr.experiments.reproduce import main, reproduce
@@ -167,3 +168,19 @@ def test_choices_are_made_inside_train_and_steer_the_runs(tmp_path):
     )
     assert again == chosen
     assert len(read_results(tmp_path / "tuning")) == before
+    tune(systems=("expclr",), rates=(1e-4, 1e-2), choices=tmp_path / "choices", **words)
+    assert set(read_choices("machine", tmp_path / "choices").systems) == {"expclr", "simclr"}
+
+
+def test_a_search_out_of_time_chooses_nothing(tmp_path):
+    with pytest.raises(DataError, match="time is up"):
+        tune(
+            "machine",
+            budget="smoke",
+            device="cpu",
+            out=tmp_path,
+            choices=tmp_path / "choices",
+            systems=("expclr",),
+            minutes=1e-9,
+        )
+    assert not (tmp_path / "choices").exists()

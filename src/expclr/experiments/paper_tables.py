@@ -48,7 +48,7 @@ class Entry:
     def text(self) -> str:
         """Mean and standard error in percent.
 
-        >>> Entry(Mean(92.345, 0.321, 5)).text(), Entry(None).text()
+        >>> Entry(Mean(92.347, 0.321, 5)).text(), Entry(None).text()
         ('92.35 ± 0.32', '–')
         """
         return "–" if self.value is None else f"{self.value:.2f}"

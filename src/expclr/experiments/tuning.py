@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from expclr.engine import resolve_device
 from expclr.errors import ConfigError, DataError, suggest
 from expclr.experiments.budgets import Budget, budget_named
-from expclr.experiments.choices import Choices, write_choices
+from expclr.experiments.choices import Choices, read_choices, write_choices
 from expclr.experiments.execute import Execution
 from expclr.experiments.paper import LEARNING_RATES, PAPER_SS, PAPER_U, SYSTEMS, ZOO, Run
 from expclr.experiments.plan import waves
@@ -99,11 +100,26 @@ def tune(
         "validation_groups": [str(g) for g in np.unique(study.validation[1].group)],  # type: ignore[arg-type]
         "code": code_version(),
     }
-    made = Choices(study.name, {k: v for k, v in chosen.items() if v}, about)
+    found = {name: stages for name, stages in chosen.items() if stages}
+    if not found:
+        raise DataError(f"no trial could be trained: {next(iter(execution.failed.values()), '')}")
+    made = Choices(study.name, _beside(found, about, study.name, choices), about)
     log.info("%s\n%s", _table(made), write_choices(made, choices))
     if pack:
         execution.store.pack(pack)
     return made
+
+
+def _beside(
+    found: dict[str, Any], about: Mapping[str, Any], dataset: str, folder: str | Path | None
+) -> dict[str, Any]:
+    """What was chosen now, and what is kept of other systems if it was chosen alike."""
+    before = read_choices(dataset, folder)
+    alike = ("rule", "budget", "grid", "label_shares", "seeds", "data", "split")
+    if any(before.about.get(name) != about[name] for name in alike):
+        return found
+    together = dict(before.systems) | found
+    return {name: together[name] for name in TUNED if name in together}
 
 
 def _known(systems: Sequence[str]) -> Sequence[str]:
@@ -120,7 +136,12 @@ class _Search:
         self, execution: Execution, budget: Budget, seeds: int, minutes: float | None
     ) -> None:
         self.execution, self.budget, self.seeds = execution, budget, seeds
-        self.minutes = minutes
+        self.minutes, self.started = minutes, time.monotonic()
+
+    def _left(self) -> float:
+        """Minutes that are left of those given."""
+        assert self.minutes is not None
+        return max(0.0, self.minutes - (time.monotonic() - self.started) / 60)
 
     def scores(self, trials: Mapping[Any, tuple[str, str, Settings]]) -> dict[Any, float]:
         """The score of each (system, mode, settings) that could be trained."""
@@ -134,7 +155,10 @@ class _Search:
         }
         every = {job.key: job for group in jobs.values() for job in group}
         todo = pending(list(every.values()), self.execution)
-        self.execution.run(waves(todo), minutes=self.minutes)
+        self.execution.run(waves(todo), minutes=self._left() if self.minutes else None)
+        done = self.execution.store, self.execution.failed
+        if not all(any(key in place for place in done) for key in every):
+            raise DataError("time is up, nothing is chosen yet: the same command goes on")
         found = {record["id"]: record for record in self.execution.store.results().records}
         return {
             key: float(np.mean([_score(found[job.key]) for job in group]))
