@@ -250,8 +250,9 @@ def evaluate(
         data: As for train; probes are fitted on its train part and read on its test part.
         out: JSON file for the numbers; default metrics.json in the model's folder.
         also: What takes longer, with commas between: "baselines" (expert features, raw windows
-            and an untrained encoder), "labels" (fine-tuning on 5 to 100 % of the labels),
-            "suggestions" (labels chosen by suggest_labels and by chance).
+            and an untrained encoder), "labels" (fine-tuning on 5 to 100 % of the labels; with
+            "baselines" also how many labels match theirs), "suggestions" (labels chosen by
+            suggest_labels and by chance).
         allow: "shared-groups": accept groups that are in both parts.
         test: Test windows, where the data does not have them.
     """

@@ -75,7 +75,12 @@ def test_evaluate_measures_every_task_with_its_baselines(parts, tmp_path, capsys
         assert sum(map(sum, probe["confusion"])) == len(test)
     assert set(values["baselines"]) == {"raw windows", "expert features", "random encoder"}
     assert values["outliers"].keys() == {"0", "1", "2", "3", "mean"}
-    assert len(values["labels"]["records"]) == 6 * 2 * 2
+    labels = values["labels"]
+    assert len(labels["records"]) == 6 * 2 * 2
+    assert set(labels["rivals"]) == {"labels alone", "expert features"}
+    for rival in labels["rivals"].values():
+        assert rival["labels_to_match"].keys() == labels["area"].keys() == rival["area"].keys()
+        assert [r["labels"] for r in rival["records"]] == [r["labels"] for r in labels["records"]]
     assert {r["chooser"] for r in values["suggestions"]} == {"suggested", "random"}
     learner = RepresentationLearner.load(model)
     F = [learner.feature_space_.transform(part.F) for part in (train, test)]
@@ -93,7 +98,7 @@ def test_evaluate_measures_every_task_with_its_baselines(parts, tmp_path, capsys
 def test_report_shows_what_evaluate_measured_and_keeps_all_of_it_in_metrics(parts, tmp_path):
     model, data, *_ = parts
     metrics = Path(model) / "metrics.json"
-    assert main(["evaluate", model, data, "--also", "baselines,suggestions"]) == 0
+    assert main(["evaluate", model, data, "--also", "baselines,labels,suggestions"]) == 0
     before = load(metrics)
     page = tmp_path / "page.html"
     assert main(["report", model, data, "--out", str(page)]) == 0
@@ -102,6 +107,8 @@ def test_report_shows_what_evaluate_measured_and_keeps_all_of_it_in_metrics(part
     for title in (
         "What can be read from the embedding",
         "Recall of each class",
+        "Accuracy by number of labels",
+        "labels to match",
         "Which windows to label",
         "Similar windows",
         "Windows unlike any seen before",
@@ -109,7 +116,7 @@ def test_report_shows_what_evaluate_measured_and_keeps_all_of_it_in_metrics(part
         "What distances say about new windows",
     ):
         assert title in text
-    known = [f"{v:.3f}" for v in _leaves(values)] + [f"{v:.3g}" for v in _leaves(values)]
+    known = [f"{v:{form}}" for v in _leaves(values) for form in (".3f", ".3g", ".0f")]
     shown = numbers_of(text)
     assert len(shown) > 50
     assert [n for n in shown if not any(float(k) == n for k in known)] == []

@@ -84,6 +84,17 @@ def test_probe_sees_the_labelled_subset_only_and_all_labels_in_the_second_column
     assert found["subset"]["protocol"] == "linear, standardised"
 
 
+def test_arrays_stay_as_they_are_and_are_probed_like_an_estimator_that_does(data):
+    train, test = data
+    pair = train.X[:, 0], test.X[:, 0]
+    found = label_efficiency(pair, train, test, seed=7).records
+    assert found == label_efficiency(Recorder(), train, test, finetune=False, seed=7).records
+    assert {r["seed"] for r in found} == {7}
+    on_all = [r["accuracy"] for r in found if (r["probe"], r["fitted_on"]) == ("knn1", "all")]
+    assert len(on_all) == 6
+    assert len(set(on_all)) == 1
+
+
 def test_groups_on_both_sides_are_refused_and_named(data):
     train, test = data
     train = train.with_(group=np.repeat(["anna", "bert"], 150))

@@ -21,6 +21,8 @@ __all__ = ["FRACTIONS", "LabelCurve", "label_efficiency", "labels_needed"]
 
 FRACTIONS = (0.05, 0.1, 0.2, 0.5, 0.7, 1.0)
 
+Embeddings = tuple[Any, Any]  # of train and test windows
+
 
 class Embedder(Protocol):
     """What is asked of an estimator here."""
@@ -56,6 +58,11 @@ class LabelCurve:
 
     records: list[dict[str, Any]]
 
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """Every probe with every set of windows it was fitted on."""
+        return sorted({(r["probe"], r["fitted_on"]) for r in self.records})
+
     def mean(
         self, metric: str = "accuracy", *, probe: str = "linear", fitted_on: str = "subset"
     ) -> dict[float, Mean]:
@@ -79,15 +86,14 @@ class LabelCurve:
     def _chosen(self, metric: str, probe: str, fitted_on: str) -> list[dict[str, Any]]:
         chosen = [r for r in self.records if (r["probe"], r["fitted_on"]) == (probe, fitted_on)]
         if not chosen or metric not in chosen[0]:
-            known = sorted({(r["probe"], r["fitted_on"]) for r in self.records})
             raise ConfigError(
-                f"no {metric} of probe {probe!r} fitted on {fitted_on!r}: there are {known}"
+                f"no {metric} of probe {probe!r} fitted on {fitted_on!r}: there are {self.kinds}"
             )
         return chosen
 
 
 def label_efficiency(
-    estimator: Embedder,
+    estimator: Embedder | Embeddings,
     train: Windows,
     test: Windows,
     *,
@@ -95,13 +101,15 @@ def label_efficiency(
     probes: Sequence[str] = ("linear", "knn1"),
     finetune: bool = True,
     random_state: int = 0,
+    seed: int | None = None,
 ) -> LabelCurve:
     """Fine-tune copies of a fitted estimator on nested shares of the labels and probe each.
 
     Parameters
     ----------
-    estimator : RepresentationLearner
-        Fitted without labels; stays as it is.
+    estimator : RepresentationLearner, or a pair of arrays
+        Fitted without labels; stays as it is. Or what train and test are already: embeddings,
+        expert features, raw windows; then nothing is fine-tuned.
     train, test : Windows
         With labels. The subsets are ``train.label_fraction(f)``: stratified, nested, and the
         same for every estimator that is given the same ``random_state``.
@@ -112,35 +120,35 @@ def label_efficiency(
     finetune : bool
         False: the encoder stays as it is, only the probe gets the labels.
     random_state : int
-        Draws the subsets, and is recorded as ``seed``.
+        Draws the subsets.
+    seed : int, optional
+        Of the estimator: told apart in the records, so that several estimators on the same
+        subsets have error bars; default ``random_state``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from expclr import Windows
-    >>> class Identity:
-    ...     def transform(self, windows):
-    ...         return windows.X
     >>> y = np.tile([0, 1], 50)
     >>> X = y[:, None, None] + np.random.default_rng(0).normal(size=(100, 1, 4)) / 9
     >>> windows = Windows(X, y=y)
-    >>> curve = label_efficiency(Identity(), windows, windows, fractions=(0.1, 1), finetune=False)
+    >>> curve = label_efficiency((X, X), windows, windows, fractions=(0.1, 1))
     >>> [(r["fraction"], r["labels"]) for r in curve.records if r["probe"] == "knn1"]
     [(0.1, 10), (0.1, 10), (1, 100), (1, 100)]
     """
     _check(train, test, fractions)
-    records = []
+    learns = finetune and not isinstance(estimator, tuple)
+    named = {"seed": random_state if seed is None else seed}
+    records: list[dict[str, Any]] = []
+    Z: Embeddings | None = None
     for fraction in tqdm(sorted(fractions), desc="label shares", disable=None):
         subset = train.label_fraction(fraction, random_state=random_state)
-        model = estimator
-        if finetune:
-            model = copy.deepcopy(estimator)
-            model.finetune(subset)
-        embeddings = model.transform(train), model.transform(test)
-        records += [
-            {"seed": random_state, "fraction": fraction, "labels": _labels(subset)} | record
-            for record in _probe(embeddings, subset, train, test, probes)
-        ]
+        if learns or Z is None:  # what stays as it is need not be embedded and probed again
+            Z = _embed(estimator, subset if learns else None, train, test)
+            on_all = _probe(Z, train, test, probes, "all")
+        share = named | {"fraction": fraction, "labels": _labels(subset)}
+        found = _probe(Z, subset, test, probes, "subset") + on_all
+        records += [share | record for record in found]
     return LabelCurve(records)
 
 
@@ -184,20 +192,26 @@ def labels_needed(
     return None
 
 
+def _embed(
+    estimator: Embedder | Embeddings, labelled: Windows | None, train: Windows, test: Windows
+) -> Embeddings:
+    """What the estimator, or a copy that has learnt from labels, makes of both parts."""
+    if isinstance(estimator, tuple):
+        return estimator
+    if labelled is not None:
+        estimator = copy.deepcopy(estimator)
+        estimator.finetune(labelled)
+    return estimator.transform(train), estimator.transform(test)
+
+
 def _probe(
-    embeddings: tuple[Any, Any],
-    subset: Windows,
-    train: Windows,
-    test: Windows,
-    probes: Sequence[str],
+    Z: Embeddings, known: Windows, test: Windows, probes: Sequence[str], fitted_on: str
 ) -> list[dict[str, Any]]:
-    Z_train, Z_test = embeddings
     records = []
     for name in probes:
-        for fitted_on, y in (("subset", subset.y), ("all", train.y)):
-            found = PROBES[name](Z_train, y, Z_test, test.y)
-            protocol = getattr(found, "protocol", name)
-            records.append({"probe": name, "fitted_on": fitted_on, "protocol": protocol, **found})
+        found = PROBES[name](Z[0], known.y, Z[1], test.y)
+        protocol = getattr(found, "protocol", name)
+        records.append({"probe": name, "fitted_on": fitted_on, "protocol": protocol, **found})
     return records
 
 

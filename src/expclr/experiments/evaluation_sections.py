@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,27 +109,69 @@ def label_sections(values: Values, fitted_on: str = "subset") -> list[Section]:
     """Accuracy over the number of labels after fine-tuning on them."""
     if not values.get("labels"):
         return []
-    records, area = values["labels"]["records"], values["labels"]["area"]
-    kinds = sorted({(r["probe"], r["fitted_on"]) for r in records})
-    series = []
-    for probe, on in kinds:
-        chosen = [r for r in records if (r["probe"], r["fitted_on"]) == (probe, on)]
-        name = f"{chosen[0]['protocol']}, probe fitted on {_NAMED[on]}"
-        series.append(
-            Series(name, [r["labels"] for r in chosen], [100 * r["accuracy"] for r in chosen])
-        )
-    areas = "; ".join(f"{name} {100 * value:.1f} %" for name, value in area.items())
-    return [
-        Lines(
-            "Accuracy by number of labels",
-            series,
-            x_label="labelled training windows",
-            y_label="accuracy (%)",
-            log_x=True,
-            caption="Copies of the encoder were fine-tuned on a share of the labels each. "
-            f"Mean height of each line: {areas}.",
-        )
+    found = values["labels"]
+    series = [_label_line(found["records"], probe, on) for probe, on in _kinds(found["records"])]
+    areas = "; ".join(f"{name} {100 * value:.1f} %" for name, value in found["area"].items())
+    caption = (
+        "Copies of the encoder were fine-tuned on a share of the labels each. Mean height of "
+        f"each line: {areas}."
+    )
+    sections: list[Section] = [_label_lines("Accuracy by number of labels", series, caption)]
+    return sections + (_rival_sections(found) if found.get("rivals") else [])
+
+
+def _rival_sections(found: Values) -> list[Section]:
+    """The curve beside that of rivals, and how many labels it takes to match them."""
+    shown = {"embedding": found, **found["rivals"]}
+    series = [
+        replace(_label_line(records["records"], SHOWN, "subset"), name=name)
+        for name, records in shown.items()
     ]
+    first = next(iter(found["rivals"].values()))
+    rows = [
+        [name, *key.split(", "), rival["area"][key], needed]
+        for name, rival in found["rivals"].items()
+        for key, needed in rival["labels_to_match"].items()
+    ]
+    most = max(r["labels"] for r in first["records"])
+    return [
+        _label_lines(
+            "",
+            series,
+            "The linear probe on standardised columns, fitted on the labelled windows: the "
+            "embedding, fine-tuned; the same network with these labels alone; and expert "
+            "features, which have to be measured for every new window.",
+        ),
+        Table(
+            "",
+            ["rival", "probe", "fitted on", "mean height", "labels to match"],
+            rows,
+            formats={"mean height": ".3f", "labels to match": ".0f"},
+            caption=f"With how many labels the embedding does as well as the rival with all {most}"
+            "; a dash where all are not enough.",
+        ),
+    ]
+
+
+def _kinds(records: Sequence[Values]) -> list[tuple[str, str]]:
+    return sorted({(r["probe"], r["fitted_on"]) for r in records})
+
+
+def _label_line(records: Sequence[Values], probe: str, on: str) -> Series:
+    chosen = [r for r in records if (r["probe"], r["fitted_on"]) == (probe, on)]
+    name = f"{chosen[0]['protocol']}, probe fitted on {_NAMED[on]}"
+    return Series(name, [r["labels"] for r in chosen], [100 * r["accuracy"] for r in chosen])
+
+
+def _label_lines(title: str, series: Sequence[Series], caption: str) -> Lines:
+    return Lines(
+        title,
+        series,
+        x_label="labelled training windows",
+        y_label="accuracy (%)",
+        log_x=True,
+        caption=caption,
+    )
 
 
 _NAMED = {"subset": "these labels", "all": "all labels"}

@@ -82,7 +82,8 @@ def measure(
     if "baselines" in also:
         values["baselines"] = worth.baseline_records(learner, F, train, test)
     if "labels" in also:
-        values["labels"] = worth.label_records(learner, train, test)
+        rivals = "baselines" in also
+        values["labels"] = worth.label_records(learner, train, test, F, rivals=rivals)
     if "suggestions" in also:
         values["suggestions"] = worth.suggestion_records(Z, train, test)
     return Measured(values, Z[1], pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from expclr.evaluation.bounds import bound_comparison, order_statistics_bound
 from expclr.evaluation.certificates import Certificate, certify_ratios
 from expclr.evaluation.inputs import check_disjoint
 from expclr.evaluation.intervals import pairs_needed
+from expclr.evaluation.label_curves import LabelCurve, labels_needed
 from expclr.evaluation.label_loops import Chooser, label_loop
 from expclr.evaluation.outliers import leave_one_class_out
 from expclr.evaluation.pair_ratios import PairRatios
@@ -32,11 +34,13 @@ __all__ = [
     "baseline_records",
     "certificate_record",
     "check_parts",
+    "curve_record",
     "distance_record",
     "fill_gaps",
     "held_out_certificate",
     "label_records",
     "probe_records",
+    "rival_record",
     "suggestion_records",
     "task_records",
 ]
@@ -156,16 +160,7 @@ def baseline_records(
         log.warning("raw windows are left out: %d numbers are too many", train.X.size)
     if F is not None:
         inputs["expert features"] = fill_gaps(*F)
-    config = learner.config
-    untrained = RepresentationLearner(
-        "random",
-        encoder=config.encoder,
-        encoder_params=config.encoder_params,
-        embedding_dim=config.embedding_dim,
-        input_scaling=config.input_scaling,
-        random_state=config.random_state,
-        device=config.device,
-    ).fit(train)
+    untrained = _untrained(learner, train)
     inputs["random encoder"] = untrained.transform(train), untrained.transform(test)
     return {
         name: {"probes": probe_records(Z, train, test), **task_records(Z, F, train, test)}
@@ -173,12 +168,55 @@ def baseline_records(
     }
 
 
-def label_records(learner: RepresentationLearner, train: Windows, test: Windows) -> dict[str, Any]:
-    """The label efficiency curve, and its area for every probe and set of labels."""
-    curve = label_efficiency(learner, train, test, random_state=learner.random_state or 0)
-    kinds = sorted({(r["probe"], r["fitted_on"]) for r in curve.records})
-    area = {f"{p}, {on}": curve.area(probe=p, fitted_on=on).mean for p, on in kinds}
+def _untrained(learner: RepresentationLearner, train: Windows) -> RepresentationLearner:
+    """The same network as it was before training; labels alone would teach it by cross-entropy."""
+    config = replace(
+        learner.config,
+        method="random",
+        method_params={},
+        finetune_method="cross_entropy",
+        encoder=learner.encoder_name_,
+        include_features=False,
+    )
+    return RepresentationLearner.from_config(config).fit(train)
+
+
+def label_records(
+    learner: RepresentationLearner,
+    train: Windows,
+    test: Windows,
+    F: Embeddings | None = None,
+    *,
+    rivals: bool = False,
+) -> dict[str, Any]:
+    """The label efficiency curve, and its area for every probe and set of labels.
+
+    With rivals: the same of the network trained on these labels alone, and of probes on expert
+    features; and with how many labels the embedding matches what each of them does with all.
+    """
+    seed = learner.random_state or 0
+    curve = label_efficiency(learner, train, test, seed=seed)
+    record = curve_record(curve)
+    if rivals:
+        others: dict[str, Any] = {"labels alone": _untrained(learner, train)}
+        others |= {} if F is None else {"expert features": fill_gaps(*F)}
+        curves = {n: label_efficiency(e, train, test, seed=seed) for n, e in others.items()}
+        record["rivals"] = {n: rival_record(curve, rival) for n, rival in curves.items()}
+    return record
+
+
+def curve_record(curve: LabelCurve) -> dict[str, Any]:
+    """A curve and, for each probe and set of labels, its area."""
+    area = {f"{p}, {on}": curve.area(probe=p, fitted_on=on).mean for p, on in curve.kinds}
     return {"records": curve.records, "area": area}
+
+
+def rival_record(curve: LabelCurve, rival: LabelCurve) -> dict[str, Any]:
+    """A rival's curve, and how many labels the first one needs to match it where it has all."""
+    matched = {
+        f"{p}, {on}": labels_needed(curve, rival, probe=p, fitted_on=on) for p, on in curve.kinds
+    }
+    return curve_record(rival) | {"labels_to_match": matched}
 
 
 def suggestion_records(Z: Embeddings, train: Windows, test: Windows) -> list[dict[str, Any]]:
