@@ -161,9 +161,17 @@ def test_times_that_are_no_clock_are_refused(times: tuple[float, ...], said: str
         run(timed(*times))
 
 
+def test_a_case_with_a_slower_clock_is_refused() -> None:
+    with pytest.raises(DataError, match=r"case b has a sample every 10 s, others every 1 s"):
+        run(timed(0, 1, 2, 3), timed(0, 10, 20, 30, case="b"))
+    assert len(run(timed(0, 1, 2, 3), timed(0, 5, 6, 7, 8, case="b"))) == 4 + 9  # only a gap
+
+
 def test_times_are_numbers_or_dates() -> None:
     dates = np.array(["2024-05-01T12:00:00", "2024-05-01 12:00:00.25"])
     assert np.diff(seconds(dates, "here"))[0] == pytest.approx(0.25, abs=1e-6)
-    for cell in ("noon", "2024-13-01", "2024-05-01T12:00:00+02:00"):
+    zones = np.array(["2024-05-01T12:00:00+02:00", "2024-05-01 10:00:00Z", "2024-05-01T10:00:00"])
+    assert len(set(seconds(zones, "here").tolist())) == 1
+    for cell in ("noon", "2024-13-01", "01.05.2024"):
         with pytest.raises(DataError, match="ISO dates"):
             seconds(np.array([cell]), "here")

@@ -445,6 +445,53 @@ def test_a_group_holds_whole_cases(tmp_path: Path, known: Windows) -> None:
         prepare(tmp_path / "out", path, group="machine", channels=CHANNELS)
 
 
+def test_columns_called_case_and_time_need_no_telling(tmp_path: Path, known: Windows) -> None:
+    options = write_long(tmp_path, known)
+    about = {"labels": "state", "features": FEATURES, "group": "machine", "test": None}
+    found = Windows.load(prepare(tmp_path / "out", options["x"], **about))
+    assert_same(found, known)
+    assert found.sfreq == 8
+    as_channel = {"channels": ("time", *CHANNELS), "test": None}
+    found = Windows.load(prepare(tmp_path / "out", options["x"], **as_channel))
+    assert found.channel_names == ("time", *CHANNELS)
+
+
+def test_hidden_files_are_no_recordings(tmp_path: Path, known: Windows) -> None:
+    options = write_folder(tmp_path, known)
+    (options["x"] / "._m1.csv").write_bytes(bytes(9))
+    (options["x"] / ".old").mkdir()
+    (options["x"] / ".old" / "m1.csv").write_text("x\n1\n")
+    about = {"channels": CHANNELS, "test": None}
+    found = Windows.load(prepare(tmp_path / "out", **options, **about))
+    assert set(found.group) == {"m1", "m2", "m3", "m4"}
+
+
+@pytest.mark.parametrize("name", ["y", "group"])
+def test_columns_of_codes_in_the_place_of_one_are_refused(
+    tmp_path: Path, known: Windows, name: str
+) -> None:
+    codes = np.eye(3)[known.y]
+    np.savez(tmp_path / "a.npz", X=known.X, **{name: codes})
+    with pytest.raises(DataError, match=r"has shape \(12, 3\): one value"):
+        prepare(tmp_path / "out", tmp_path / "a.npz", test=None)
+    np.savez(tmp_path / "a.npz", X=known.X)
+    np.save(tmp_path / "codes.npy", codes)
+    option = {"y": "labels"}.get(name, name)
+    with pytest.raises(DataError, match=r"codes\.npy has shape"):
+        prepare(
+            tmp_path / "out",
+            tmp_path / "a.npz",
+            test=None,
+            **{option: str(tmp_path / "codes.npy")},
+        )
+
+
+def test_one_group_cannot_be_split(tmp_path: Path, known: Windows) -> None:
+    np.savez(tmp_path / "a.npz", X=known.X, group=np.repeat("pump", N))
+    with pytest.raises(DataError, match=r"one group, pump: .* test=None"):
+        prepare(tmp_path / "out", tmp_path / "a.npz")
+
+
 @pytest.mark.parametrize("times", [60, pytest.param(2000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "form", ["arrays", "long", "tidy", "wide", "intervals", "side", "edf", "wfdb"]

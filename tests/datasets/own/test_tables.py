@@ -83,12 +83,20 @@ def test_parquet_times_are_seconds(tmp_path: Path) -> None:
         ("x,y\n1,2\n\n3,four\n", "line 4, column y: 'four'"),
         ('x,y\n1,"2\n', "line 2"),
         ("z,y\n1,2\n", "did you mean|Known: y, z"),
+        ("0.5,0.25\n1,2\n", "first line must name the columns, it holds numbers"),
+        ("7,3\n1,2\n", "it holds numbers"),
     ],
 )
 def test_broken_tables_are_refused_with_the_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(DataError, match=said) as caught:
         read_table(write(tmp_path, text), ["x", "y"])
     assert "a.csv" in str(caught.value)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_columns_may_be_counted(tmp_path: Path, first: int) -> None:
+    path = write(tmp_path, f"{first},{first + 1}\n5,6\n")
+    assert column_names(path) == (str(first), str(first + 1))
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:

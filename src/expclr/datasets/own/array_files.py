@@ -49,12 +49,18 @@ def stream(path: Path, reading: Reading) -> Stream:
 
 
 def _check_rows(archive: Archive, name: str, columns: dict[str, NDArray[Any]]) -> None:
+    """One row for each window, and one value in it but for F."""
     with archive.open(name) as file:
         shape, _ = npy_header(file, archive.where(name))
     for key, values in columns.items():
         if shape[:1] != (len(values),):
             n = shape[0] if shape else 0
             raise DataError(f"{archive.path}: {key} has {len(values)} rows for {n} windows in X")
+        if values.ndim > (2 if key == "F" else 1):
+            raise DataError(
+                f"{archive.path}: {key} has shape {values.shape}: one value for each window is "
+                "wanted"
+            )
 
 
 def _blocks(path: Path, name: str, columns: dict[str, NDArray[Any]]) -> Iterator[Block]:

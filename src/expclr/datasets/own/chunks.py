@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -88,8 +89,17 @@ class Clock:
             return replace(chunk, time=None)
         jumps = self._jumps(steps / self.step, chunk.case)
         if before is None:
+            self._check_pace(steps, chunk.case)
             jumps = np.concatenate([[1], jumps])
         return _with_gaps(chunk, np.minimum(jumps, self.longest + 2), self.where)
+
+    def _check_pace(self, steps: NDArray[np.float64], case: str) -> None:
+        """Half of all samples missing means that this case has a slower clock."""
+        if len(steps) > 2 and self.step and np.median(steps) > 1.5 * self.step:
+            raise DataError(
+                f"{self.where}: case {case} has a sample every {np.median(steps):g} s, others "
+                f"every {self.step:g} s: bring them to one rate"
+            )
 
     def _jumps(self, ratio: NDArray[np.float64], case: str) -> NDArray[np.int64]:
         """Steps as whole multiples of the clock's."""
@@ -122,9 +132,9 @@ def _with_gaps(chunk: Chunk, jumps: NDArray[np.int64], where: str) -> Chunk:
 
 
 def seconds(cells: NDArray[Any], where: str) -> NDArray[np.float64]:
-    """Times as written: numbers, or dates such as 2024-05-01T12:00:00.02.
+    """Times as written: numbers, or dates such as 2024-05-01T12:00:00.02, of UTC unless they say.
 
-    >>> seconds(np.array(["1970-01-01 00:00:01", "1970-01-01 00:00:01.5"]), "a.csv").tolist()
+    >>> seconds(np.array(["1970-01-01 00:00:01", "1970-01-01 01:00:01.5+01:00"]), "a.csv").tolist()
     [1.0, 1.5]
     """
     try:
@@ -132,6 +142,8 @@ def seconds(cells: NDArray[Any], where: str) -> NDArray[np.float64]:
     except ValueError:
         pass
     try:
-        return cells.astype("datetime64[ns]").astype(np.int64) / 1e9
-    except (ValueError, Warning) as error:  # numpy warns about time zones
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that numpy goes over to UTC, which is meant
+            return cells.astype("datetime64[ns]").astype(np.int64) / 1e9
+    except ValueError as error:
         raise DataError(f"{where}: {error}; times are numbers or ISO dates") from error

@@ -73,8 +73,9 @@ def prepare(
         is the most frequent one, the features are means. The group of a recording is its name
         unless given; a case in one of several files is called ``file/case``.
     case, time : str
-        Columns of a long table; with ``case`` (or a column of that name) a table is long. Times
-        are seconds or dates; they must increase, and what they skip counts as missing.
+        Columns of a long table, those called ``case`` and ``time`` unless given; a table that
+        has one is long. Times are seconds or dates; they must increase, and what they skip
+        counts as missing.
     channels : str or sequence of str
         Columns or signals to take; of a wide table or array, their names.
     intervals : path

@@ -34,6 +34,14 @@ class Reading:
     step: int | None = None
     apart: tuple[str, ...] = ()
 
+    def named(self, role: str, path: str | Path) -> str | None:
+        """The column for ``role``, "case" or "time": the one chosen, else one of that name."""
+        taken = (*self.channels, *self.features, self.labels, self.group)
+        chosen: str | None = getattr(self, role)
+        if chosen is None and role not in taken and role in column_names(path):
+            return role
+        return chosen
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -60,6 +68,6 @@ def open_stream(source: str | Path, reading: Reading, scratch: Path) -> Stream:
             f"{path} is of no known form: give an .npz or .npy, a .csv or .parquet, a folder with "
             "X.npy, or a folder of recordings (.csv, .parquet, .npy, .edf, .hea)"
         )
-    if reading.case or reading.time or reading.length or "case" in column_names(path):
+    if reading.length or reading.named("case", path) or reading.named("time", path):
         return recording_files.stream(path, reading, scratch)
     return wide_table.stream(path, reading)

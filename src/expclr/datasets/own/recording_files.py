@@ -18,7 +18,6 @@ from expclr.datasets.own.cutting import cut_windows, whole_cases
 from expclr.datasets.own.intervals import Intervals, read_intervals
 from expclr.datasets.own.long_table import long_chunks, long_table
 from expclr.datasets.own.reading import Reading, Stream
-from expclr.datasets.own.tables import column_names
 from expclr.datasets.recording import Recording
 from expclr.datasets.wfdb import read_wfdb_blocks
 from expclr.errors import DataError, suggest
@@ -45,7 +44,7 @@ def _recordings(folder: Path, reading: Reading) -> list[Path]:
     wanted = (*TABLES, *SUFFIXES, ".npy")
     apart = {Path(path).resolve() for path in reading.apart}
     files = [p for p in sorted(folder.rglob("*")) if p.suffix.lower() in wanted and p.is_file()]
-    files = [file for file in files if file.resolve() not in apart]
+    files = [f for f in files if f.resolve() not in apart and not _is_hidden(f, folder)]
     if not files:
         raise DataError(f"{folder} has no recording: files {', '.join(wanted)} are looked for")
     names = [_name(file, folder) for file in files]
@@ -53,6 +52,11 @@ def _recordings(folder: Path, reading: Reading) -> list[Path]:
     if twice:
         raise DataError(f"{twice[0]} has the name of another recording: rename one, or move it")
     return files
+
+
+def _is_hidden(file: Path, root: Path) -> bool:
+    """What systems and editors put beside files, such as ``._a.csv``."""
+    return any(part.startswith(".") for part in file.relative_to(root).parts)
 
 
 def _chunks(
@@ -66,7 +70,7 @@ def _chunks(
             chunks = intervals[name].mark(chunks, known["sfreq"])
         for chunk in clock.run(chunks):
             if reading.sfreq is None and clock.step:
-                _agree_rate(known, 1 / clock.step, file)
+                _agree_rate(known, float(f"{1 / clock.step:.9g}"), file)
             yield chunk
 
 
@@ -109,13 +113,11 @@ def _read(
 def _read_table(
     file: Path, name: str, reading: Reading, known: dict[str, Any], *, alone: bool
 ) -> Iterator[Chunk]:
-    case = reading.case
-    if case is None and "case" in column_names(file):
-        case = "case"
+    case = reading.named("case", file)
     table = long_table(
         file,
         case=case,
-        time=reading.time,
+        time=reading.named("time", file),
         channels=reading.channels,
         label=reading.labels,
         group=reading.group,

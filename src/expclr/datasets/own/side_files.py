@@ -81,7 +81,10 @@ def read_side(path: str | Path, *, numeric: bool, key: str | None = None) -> Sid
     path = Path(path)
     if not is_table(path):
         with blame(path):
-            return SideFile(path, read_rows(path.read_bytes(), str(path)), (), None)
+            rows = read_rows(path.read_bytes(), str(path))
+        if rows.ndim > (2 if numeric else 1):
+            raise DataError(f"{path} has shape {rows.shape}: one value for each row is wanted")
+        return SideFile(path, rows, (), None)
     known = column_names(path)
     keys = [name for name in (key, "case", "recording") if name in known][:1]
     names = tuple(name for name in known if name not in keys)

@@ -40,6 +40,7 @@ def held_out(
     [False, True, False]
     """
     if group is not None:
+        _check_groups(group, test)
         rows = Windows(np.zeros((len(group), 1, 1), np.float32), group=group)
         held = rows.group_mask(test, random_state=random_state)
     elif isinstance(test, float | int) and y is not None:
@@ -51,6 +52,15 @@ def held_out(
     if held.all() or not held.any():
         raise DataError(f"test={test!r} leaves one part empty: both need a window at least")
     return held
+
+
+def _check_groups(group: NDArray[Any], test: float | Sequence[Any]) -> None:
+    known = np.unique(group)
+    if isinstance(test, float | int) and len(known) == 1:
+        raise DataError(
+            f"all windows are of one group, {known[0]}: nothing can be held out; give test=None, "
+            "another source to test, or group= if there are more"
+        )
 
 
 def _stratified(y: NDArray[np.int64], fraction: float, random_state: int) -> NDArray[np.bool_]:

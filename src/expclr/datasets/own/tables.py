@@ -89,9 +89,23 @@ def _header(file: IO[str], path: str | Path) -> tuple[tuple[str, ...], str]:
         raise DataError(f"{path}, first line: {error}") from error
     if not names or "" in names or len(set(names)) != len(names):
         raise DataError(
-            f"{path}: the first line must name each column once, it is {line[:80].strip()!r}"
+            f"{path}: the first line must name each column once, it is {line[:80].strip()!r} "
+            "(of pandas: index=False)"
+        )
+    if _is_data(names):
+        raise DataError(
+            f"{path}: the first line must name the columns, it holds numbers: {line[:80].strip()!r}"
         )
     return names, delimiter
+
+
+def _is_data(names: Sequence[str]) -> bool:
+    """Whether a first line is one of values, rather than of names or of counted columns."""
+    try:
+        values = [float(name) for name in names]
+    except ValueError:
+        return False
+    return values != [values[0] + i for i in range(len(values))]
 
 
 def _csv_blocks(
