@@ -5,7 +5,9 @@ import http.server
 import logging
 import re
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append((self.path, self.headers.get("Range")))
+        time.sleep(self.server.delay)
         body = self.server.files.get(self.path)
         if body is None:
             self.send_error(404)
@@ -53,6 +56,7 @@ def server() -> Iterator[http.server.ThreadingHTTPServer]:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.files, server.asked = {"/a.zip": BODY}, []
     server.stop_after, server.ranges, server.tags, server.then = None, True, True, {}
+    server.delay = 0.0
     server.url = f"http://127.0.0.1:{server.server_port}/"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -63,8 +67,9 @@ def server() -> Iterator[http.server.ThreadingHTTPServer]:
 
 
 @pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_proxy(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("EXPCLR_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture
@@ -89,6 +94,17 @@ def test_a_file_comes_whole_and_only_once(
     assert [path.name for path in folder.iterdir()] == ["a.zip"]
     fetch("toy", tmp_path)
     fetch("toy", tmp_path, offline=True)
+    assert len(server.asked) == 1
+
+
+def test_several_that_fetch_at_once_ask_once(
+    server: http.server.ThreadingHTTPServer, known: dict[str, Source], tmp_path: Path
+) -> None:
+    server.delay = 0.2
+    known["toy"] = Source({"a.zip": (server.url + "a.zip",)})
+    with ThreadPoolExecutor(3) as pool:
+        folders = list(pool.map(lambda _: fetch("toy", tmp_path), range(3)))
+    assert (folders[0] / "a.zip").read_bytes() == BODY
     assert len(server.asked) == 1
 
 

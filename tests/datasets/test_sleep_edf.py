@@ -16,7 +16,7 @@ from expclr.errors import ConfigError, DataError
 from expclr.features import extract
 from expclr.windows import Windows
 
-GENUINE = Path(os.environ.get("EXPCLR_DATA", "nowhere")) / "sleep_edf"
+GENUINE = Path(os.environ.get("EXPCLR_DATA", "nowhere")).resolve() / "sleep_edf"
 needs_data = pytest.mark.skipif(not GENUINE.is_dir(), reason="EXPCLR_DATA has no sleep_edf/")
 
 # Epochs of each night after trimming, in the order of subjects; the known counts.

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from hashlib import file_digest
 from pathlib import Path, PurePosixPath
 
 from expclr.datasets.download import Resuming
+from expclr.datasets.lock import locked
 from expclr.datasets.source import Source
-from expclr.datasets.store import data_root
+from expclr.datasets.store import cache_root, data_root
 from expclr.errors import ConfigError, DataError
 from expclr.storage import write_text
 
@@ -65,18 +67,30 @@ def fetch(
     folder = data_root(root) / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        items = list(_items(source, folder, tuple(files), mirror, offline))
-        if not items:
-            raise ConfigError(f"no file of {name} fits {', '.join(files)}")
-        if not _serves_as_well(source, folder):
-            for item in items:
-                _have(item, folder, offline)
+        with _alone(folder):
+            items = list(_items(source, folder, tuple(files), mirror, offline))
+            if not items:
+                raise ConfigError(f"no file of {name} fits {', '.join(files)}")
+            if not _serves_as_well(source, folder):
+                for item in items:
+                    _have(item, folder, offline)
     except OSError as error:
         raise DataError(
             f"cannot write {error.filename or folder}: {error.strerror}; set EXPCLR_DATA to a "
             "folder of yours"
         ) from error
     return folder
+
+
+def _alone(folder: Path) -> AbstractContextManager[None]:
+    """One process fetches into a folder at a time; the lock lies in the cache, not beside data."""
+    locks = cache_root() / "locks"
+    try:
+        locks.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        log.debug("fetching without a lock: %s", error)
+        return nullcontext()
+    return locked(locks / hashlib.sha256(str(folder.resolve()).encode()).hexdigest())
 
 
 def _serves_as_well(source: Source, folder: Path) -> bool:
@@ -105,7 +119,10 @@ def _items(
             yield Item(name, first + addresses, source.sha256.get(name))
     if source.one_by_one:
         if not files:
-            raise ConfigError("say which parts of the collection to fetch: files=[...]")
+            raise ConfigError(
+                "this is a collection: say which parts to fetch, as in --files ECG5000 "
+                '(in Python files=["ECG5000"])'
+            )
         for part in files:
             name = _safe(source.one_by_one.format(part), "files")
             yield Item(name, tuple(base + name for base in bases), source.sha256.get(name))
@@ -204,7 +221,7 @@ def _by_hand(item: Item, folder: Path, reason: str) -> str:
 
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _recorded(folder: Path) -> dict[str, str]:
