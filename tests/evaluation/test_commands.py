@@ -105,6 +105,7 @@ def test_report_shows_what_evaluate_measured_and_keeps_all_of_it_in_metrics(part
     values, text = load(metrics), page.read_text(encoding="utf-8")
     assert values["baselines"] == before["baselines"]
     for title in (
+        "Windows of each class",
         "What can be read from the embedding",
         "Recall of each class",
         "Accuracy by number of labels",
@@ -167,6 +168,25 @@ def test_windows_without_labels_or_features_are_still_measured(parts, tmp_path):
         out = folder / "metrics.json"
         assert main(["evaluate", model, str(folder), "--out", str(out)]) == 0
         assert absent not in load(out)
+
+
+def test_what_cannot_be_measured_is_left_out_with_its_reason(parts, tmp_path, caplog, capsys):
+    model, _, train, test = parts
+    one = train.with_(y=np.zeros(len(train), int))
+    few = train.subset([0, 1, 2, 50])
+    cases = {"one": (one, test, "one class only (0)"), "few": (few, test, "k is 5: 1 to 4")}
+    cases["pair"] = train, test.subset([0, 1]), "needs 2 independent pairs, there are 1"
+    for name, (known, asked, reason) in cases.items():
+        known.save(tmp_path / name / "train")
+        asked.save(tmp_path / name / "test")
+        page = tmp_path / "page.html"
+        caplog.clear()
+        assert main(["report", model, str(tmp_path / name), "--out", str(page)]) == 0
+        assert reason in caplog.text
+    words = ["evaluate", model, str(tmp_path / "few"), "--also", "suggestions"]
+    assert main([*words, "--out", str(tmp_path / "m.json")]) == 2
+    assert "train has 4 labels: suggestions are compared" in capsys.readouterr().err
+    (Path(model) / "metrics.json").unlink()
 
 
 def test_certify_writes_numbers_a_model_card_section_and_a_page(parts, tmp_path, capsys):

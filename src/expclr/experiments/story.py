@@ -17,6 +17,7 @@ from expclr.report import (
     Section,
     Series,
     embedding_map,
+    gallery,
     pair_ratios,
 )
 from expclr.windows import Windows
@@ -31,7 +32,8 @@ def model_report(learner: RepresentationLearner, test: Windows, measured: Measur
         f"{len(test)} windows that it has not seen."
     )
     sections: list[Section] = [what_was_run(learner, {"test windows": len(test)})]
-    sections += [*advice(measured.values), *learning(learner), embedding_map(measured.Z_test, test)]
+    sections += [*advice(measured.values), *learning(learner)]
+    sections += [embedding_map(measured.Z_test, test), gallery(test, per_class=4)]
     sections += evaluation_sections(measured.values, test.class_names)
     sections += feature_sections(measured.values.get("features", {}))
     return Report(f"expclr on {test.name or 'windows'}", lead, sections)
