@@ -120,3 +120,23 @@ def test_constant_windows_have_finite_gradients():
     encoder = _tcn(pooling=("mean", "max", "std"))
     encoder(torch.zeros(3, 2, 16)).sum().backward()
     assert all(p.grad.isfinite().all() for p in encoder.parameters())
+
+
+@pytest.mark.parametrize("norm", ["weight", "none"])
+@pytest.mark.parametrize("bf16", [False, True])
+def test_on_a_cpu_time_comes_before_channels_on_both_ways(bf16, norm):
+    encoder, seen = _tcn(strides=(2, 1, 1, 1), norm=norm), []
+
+    def keep(_, __, y):
+        seen.append(y.stride())
+        y.register_hook(lambda gradient: seen.append(gradient.stride()))
+
+    for block in encoder.blocks:
+        block.first.convolution.register_forward_hook(keep)
+        if isinstance(block.around, torch.nn.Conv1d):
+            block.around.register_forward_hook(keep)
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
+        z = encoder(torch.randn(3, 2, 40))
+    z.float().sum().backward()
+    assert len(seen) == 10
+    assert {stride[1] for stride in seen} == {1}  # the other order costs a third of the step

@@ -101,11 +101,13 @@ class TCN(nn.Module):
         """(b, c, t) -> (b, e)."""
         mask = None if lengths is None else real_steps(lengths, x.shape[2])
         if x.device.type == "cpu":  # where convolutions of (b, t, c) take half the time
-            x = x.transpose(1, 2).contiguous().transpose(1, 2)
+            x = _time_before_channels(x)
         for block, stride in zip(self.blocks, self.strides, strict=True):
             narrow = mask if stride == 1 or mask is None else mask[:, :, ::stride]
             x = block(x, mask, narrow)
             mask = narrow
+        if x.device.type == "cpu" and x.requires_grad:
+            x.register_hook(_time_before_channels)  # pooling gives it back the other way round
         return self.head(pool(x, mask, self.pooling))
 
 
@@ -128,12 +130,12 @@ class _Block(nn.Module):
         self.second = _Convolution(outside, outside, kernel, dilation, 1, norm)
         self.dropout = dropout
         same = inside == outside and stride == 1
-        self.around = nn.Identity() if same else nn.Conv1d(inside, outside, 1, stride=stride)
+        self.around = nn.Identity() if same else Convolution(inside, outside, 1, stride=stride)
 
     def forward(self, x: Tensor, mask: Tensor | None, narrow: Tensor | None) -> Tensor:
         y = self.dropout(torch.relu(self.first(x, mask, narrow)))
         y = self.dropout(torch.relu(self.second(y, narrow, narrow)))
-        return torch.relu(y + self.around(x))
+        return torch.relu_(y + self.around(x))
 
 
 class _Convolution(nn.Module):
@@ -144,7 +146,7 @@ class _Convolution(nn.Module):
     ) -> None:
         super().__init__()
         reach = dilation * (kernel - 1) // 2
-        kind = WeightNormConvolution if norm == "weight" else nn.Conv1d
+        kind = WeightNormConvolution if norm == "weight" else Convolution
         self.convolution = kind(
             inside, outside, kernel, stride=stride, padding=reach, dilation=dilation
         )
@@ -155,7 +157,24 @@ class _Convolution(nn.Module):
         return y if self.norm is None else self.norm(y, after)
 
 
-class WeightNormConvolution(nn.Conv1d):
+class Convolution(nn.Conv1d):
+    """A convolution that is quick on a CPU, too, if time comes before channels in memory."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.over_time(x, self.weight, self.dilation[0] * (self.kernel_size[0] // 2))
+
+    def over_time(self, x: Tensor, weight: Tensor, padding: int) -> Tensor:
+        """(b, c, t) -> (b, w, t'), with filters that may have fewer taps than its own."""
+        (stride,), (dilation,) = self.stride, self.dilation
+        if x.device.type != "cpu":
+            return functional.conv1d(x, weight, self.bias, stride, padding, dilation)
+        # The same in two dimensions, of which torch has the fast one for (b, t, c) in memory.
+        x, weight = x.unsqueeze(2), weight.unsqueeze(2)
+        y = functional.conv2d(x, weight, self.bias, (1, stride), (0, padding), (1, dilation))
+        return y.squeeze(2)
+
+
+class WeightNormConvolution(Convolution):
     """A convolution whose filters are a direction times a gain (Salimans and Kingma, 2016).
 
     ``torch.nn.utils.parametrizations.weight_norm`` does the same, but cannot be pickled.
@@ -181,13 +200,12 @@ class WeightNormConvolution(nn.Conv1d):
             # Taps as far away as the window is long see zeros alone.
             sides = min(sides, (x.shape[2] - 1) // dilation)
             weight = weight[:, :, kernel // 2 - sides : kernel // 2 + sides + 1]
-        (stride,), padding = self.stride, sides * dilation
-        if x.device.type != "cpu":
-            return functional.conv1d(x, weight, self.bias, stride, padding, dilation)
-        # The same in two dimensions, of which torch has the fast one for (b, t, c) in memory.
-        x, weight = x.unsqueeze(2), weight.unsqueeze(2)
-        y = functional.conv2d(x, weight, self.bias, (1, stride), (0, padding), (1, dilation))
-        return y.squeeze(2)
+        return self.over_time(x, weight, sides * dilation)
+
+
+def _time_before_channels(x: Tensor) -> Tensor:
+    """The same (b, c, t), in memory as (b, t, c)."""
+    return x.transpose(1, 2).contiguous().transpose(1, 2)
 
 
 def _strides(
