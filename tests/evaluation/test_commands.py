@@ -173,9 +173,12 @@ def test_windows_without_labels_or_features_are_still_measured(parts, tmp_path):
 def test_what_cannot_be_measured_is_left_out_with_its_reason(parts, tmp_path, caplog, capsys):
     model, _, train, test = parts
     one = train.with_(y=np.zeros(len(train), int))
-    few = train.subset([0, 1, 2, 50])
-    cases = {"one": (one, test, "one class only (0)"), "few": (few, test, "k is 5: 1 to 4")}
-    cases["pair"] = train, test.subset([0, 1]), "needs 2 independent pairs, there are 1"
+    few = train.subset([*np.flatnonzero(train.y == 0)[:3], *np.flatnonzero(train.y == 1)[:1]])
+    cases = {
+        "one": (one, test, "no probe linear: the labels hold one class only (0)"),
+        "few": (few, test, "no outliers: without class 0 train has 1 windows"),
+        "pair": (train, test.subset([0, 1]), "no certificate: any certificate needs 2 independent"),
+    }
     for name, (known, asked, reason) in cases.items():
         known.save(tmp_path / name / "train")
         asked.save(tmp_path / name / "test")

@@ -44,6 +44,14 @@ def test_bootstrap_is_that_of_a_loop_over_groups(rng):
     assert set(found) == {"accuracy", "macro_f1", "kappa"}
 
 
+def test_kappa_of_a_single_class_has_no_interval():
+    y = np.zeros(20, int)
+    found = knn_probe(np.arange(20.0)[:, None], y, np.arange(20.0)[:, None], y)
+    intervals = bootstrap_intervals(found, np.repeat(np.arange(4), 5))
+    assert intervals["accuracy"] == (1, 1)
+    assert np.isnan(intervals["kappa"]).all()
+
+
 def test_groups_that_differ_widen_the_interval(rng):
     truth = rng.integers(0, 2, 400)
     group = np.repeat(np.arange(8), 50)

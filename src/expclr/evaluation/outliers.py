@@ -150,6 +150,10 @@ def leave_one_class_out(
     result = {}
     for left_out in classes:
         normal = Z_train[(y_train >= 0) & (y_train != left_out)]
+        if len(normal) < 2:
+            raise DataError(
+                f"without class {left_out} train has {len(normal)} windows: 2 or more are wanted"
+            )
         scores = _score(normal, Z_test, method, min(k, len(normal) - 1))
         result[str(left_out)] = float(roc_auc_score(y_test == left_out, scores))
     return result | {"mean": float(np.mean(list(result.values())))}

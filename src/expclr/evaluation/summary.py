@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from expclr import arrays
 from expclr.errors import ConfigError, DataError
@@ -116,6 +116,12 @@ def bootstrap_intervals(
     drawn = np.random.default_rng(random_state).multinomial(len(names), even, size=repeats)
     resampled = rates((drawn @ tables).reshape(repeats, k, k))  # (3, repeats)
     tail = (1 - confidence) / 2
-    limits = np.nanquantile(resampled, [tail, 1 - tail], axis=1).T
     names_of = ("accuracy", "macro_f1", "kappa")
-    return {m: (float(a), float(b)) for m, (a, b) in zip(names_of, limits, strict=True)}
+    return {m: _limits(v, tail) for m, v in zip(names_of, resampled, strict=True)}
+
+
+def _limits(values: NDArray[np.float64], tail: float) -> tuple[float, float]:
+    """Quantiles of the values that are defined; kappa of one class never is."""
+    known = values[np.isfinite(values)]
+    low, high = np.quantile(known, [tail, 1 - tail]) if len(known) else (np.nan, np.nan)
+    return float(low), float(high)

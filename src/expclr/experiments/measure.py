@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from expclr.advice import advise
 from expclr.errors import ConfigError, suggest
 from expclr.estimators import RepresentationLearner
-from expclr.evaluation import bilipschitz
 from expclr.experiments import worth
 from expclr.experiments.feature_record import feature_record
 from expclr.experiments.tables import text_table
@@ -69,8 +68,9 @@ def measure(
     }
     pairs = None
     if F is not None:
-        pairs = bilipschitz(Z[1], F[1])
-        values["distances"] = worth.distance_record(pairs)
+        pairs = worth.pair_ratios_of(Z[1], F[1])
+        if pairs is not None:
+            values["distances"] = worth.distance_record(pairs)
         certificate = worth.held_out_certificate(Z[1], F[1], test)
         if certificate is not None:
             values["certificate"] = worth.certificate_record(certificate)

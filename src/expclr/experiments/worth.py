@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from expclr.errors import ConfigError, DataError
 from expclr.estimators import RepresentationLearner
-from expclr.evaluation import PROBES, certify, label_efficiency
+from expclr.evaluation import PROBES, bilipschitz, certify, label_efficiency
 from expclr.evaluation.bounds import bound_comparison, order_statistics_bound
 from expclr.evaluation.certificates import Certificate, certify_ratios
 from expclr.evaluation.inputs import check_disjoint
@@ -39,6 +39,7 @@ __all__ = [
     "fill_gaps",
     "held_out_certificate",
     "label_records",
+    "pair_ratios_of",
     "probe_records",
     "rival_record",
     "suggestion_records",
@@ -72,8 +73,27 @@ def probe_records(Z: Embeddings, train: Windows, test: Windows) -> dict[str, Any
     """Every probe's numbers, with intervals over test groups; nothing without labels."""
     if not _labelled(train, test):
         return {}
-    found = {name: probe(Z[0], train.y, Z[1], test.y) for name, probe in PROBES.items()}
-    return {name: scores.record() | _intervals(scores, test) for name, scores in found.items()}
+    found = {}
+    for name, probe in PROBES.items():
+        scores = _unless_refused(f"no probe {name}", probe, Z[0], train.y, Z[1], test.y)
+        if scores is not None:
+            found[name] = scores.record() | _intervals(scores, test)
+    return found
+
+
+def _unless_refused(what: str, measure: Callable[..., Any], *args: Any, **settings: Any) -> Any:
+    """What is measured; None, and a warning, for windows of which it cannot be."""
+    try:
+        return measure(*args, **settings)
+    except DataError as error:
+        log.warning("%s: %s", what, error)
+        return None
+
+
+def pair_ratios_of(Z_test: NDArray[Any], F_test: NDArray[Any]) -> PairRatios | None:
+    """The ratios of all pairs of test windows, where any has one."""
+    pairs: PairRatios | None = _unless_refused("no distances", bilipschitz, Z_test, F_test)
+    return pairs
 
 
 def _labelled(*parts: Windows) -> bool:
@@ -106,7 +126,8 @@ def task_records(
         )
     several = labelled and len(np.intersect1d(train.classes, test.classes)) > 1
     if several and y is not None and y_query is not None:
-        records["outliers"] = leave_one_class_out(Z[0], y, Z[1], y_query)
+        outliers = _unless_refused("no outliers", leave_one_class_out, Z[0], y, Z[1], y_query)
+        records |= {} if outliers is None else {"outliers": outliers}
     return records
 
 
@@ -127,10 +148,10 @@ def held_out_certificate(
     Z_test: NDArray[Any], F_test: NDArray[Any], test: Windows
 ) -> Certificate | None:
     """For 99 % of new pairs the shortest interval; with too few pairs for that, their range."""
-    try:
-        whole = certify(Z_test, F_test, group=test.group)
-    except DataError as error:
-        log.warning("no certificate: %s", error)
+    whole: Certificate | None = _unless_refused(
+        "no certificate", certify, Z_test, F_test, group=test.group
+    )
+    if whole is None:
         return None
     enough = pairs_needed(lambda n: float(order_statistics_bound(n, 0.05)), 1 - HOLDS)
     if whole.n_pairs < enough:
@@ -223,7 +244,12 @@ def suggestion_records(Z: Embeddings, train: Windows, test: Windows) -> list[dic
     """Accuracy against the number of labels, suggested and by chance, with standard errors."""
     assert train.y is not None
     assert test.y is not None
-    budgets = tuple(b for b in BUDGETS if b <= np.count_nonzero(train.y >= 0))
+    known = np.count_nonzero(train.y >= 0)
+    budgets = tuple(b for b in BUDGETS if b <= known)
+    if not budgets:
+        raise DataError(
+            f"train has {known} labels: suggestions are compared with chance from {BUDGETS[0]} on"
+        )
     choosers: tuple[Chooser, ...] = ("suggested", "random")
     records = []
     for chooser in choosers:
