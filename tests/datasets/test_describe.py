@@ -93,3 +93,10 @@ def test_a_sparkline_keeps_the_scale_it_is_given() -> None:
     assert sparkline(np.arange(8), low=0, high=16) == "▁▁▂▂▃▃▄▄"
     assert sparkline(np.ones(3), low=1, high=1) == "▅▅▅"
     assert len(sparkline(np.arange(1000), low=0, high=999, width=48)) == 48
+
+
+def test_a_sparkline_shows_peaks_however_short() -> None:
+    beats = np.zeros(1000)
+    beats[[100, 500, 900]] = 1
+    line = sparkline(beats, low=-1, high=1, width=50)
+    assert [i for i, bar in enumerate(line) if bar == "█"] == [5, 25, 45]

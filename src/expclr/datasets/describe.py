@@ -123,14 +123,18 @@ def _sparklines(train: Windows) -> dict[str, str]:
 def sparkline(values: NDArray[Any], *, low: float, high: float, width: int = SPARK_WIDTH) -> str:
     """A series as a line of bars between ``low`` and ``high``.
 
+    A bar stands for a stretch of the series, and is the value in it that lies farthest from the
+    mean: the peaks of an ECG are short.
+
     Examples
     --------
     >>> sparkline(np.sin(np.arange(24) / 3), low=-1, high=1, width=12)
-    '▅▇██▆▃▁▁▂▄▇█'
+    '▆███▆▂▁▁▁▃▇█'
     """
-    parts = np.array_split(np.asarray(values, float), min(width, len(values)))
-    means = np.array([part.mean() for part in parts])
-    scaled = (means - low) / (high - low) if high > low else np.full(len(means), 0.5)
+    series = np.asarray(values, float)
+    parts = np.array_split(series, min(width, len(series)))
+    shown = np.array([part[np.abs(part - series.mean()).argmax()] for part in parts])
+    scaled = (shown - low) / (high - low) if high > low else np.full(len(shown), 0.5)
     level = np.clip((scaled * len(BARS)).astype(int), 0, len(BARS) - 1)
     return "".join(BARS[i] for i in level)
 

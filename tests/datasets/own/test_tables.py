@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.datasets.fuzzing import fuzz_bytes
 from tests.datasets.mutations import fuzz
 
 from expclr.datasets.own import tables
@@ -111,13 +110,12 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("times", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_damaged_tables_raise_only_data_errors(tmp_path: Path, times: int) -> None:
-    path = tmp_path / "a.csv"
+    path = write(tmp_path, TEXT + "dan,3,z,4\n" * 10)
 
-    def read(content: bytes) -> None:
-        path.write_bytes(content)
+    def read() -> None:
         read_table(path, ["x", "y"], ["id", "a name"])
 
-    assert fuzz_bytes(TEXT.encode() + b"dan,3,z,4\n" * 10, read, times=times) > times // 4
+    assert fuzz([path], read, times=times) > times // 4
 
 
 @pytest.mark.parametrize("times", [300, pytest.param(10_000, marks=pytest.mark.slow)])
