@@ -3,7 +3,8 @@
 import numpy as np
 import pywt
 from scipy import signal, stats
-from sleepecg import detect_heartbeats
+
+from expclr.features.rpeaks import find_rpeaks
 
 
 def ecg88_loop(windows, sfreq):
@@ -13,7 +14,7 @@ def ecg88_loop(windows, sfreq):
 
 def one_channel(x, sfreq, peaks=None):
     y = filtered(x, sfreq)
-    peaks = detect_heartbeats(x, sfreq) if peaks is None else peaks
+    peaks = find_rpeaks(x, sfreq) if peaks is None else peaks
     before, after = int(0.2 * sfreq), int(0.4 * sfreq)
     peaks = [p for p in peaks if p - before >= 0 and p + after <= len(y)]
     if peaks:

@@ -10,11 +10,13 @@ pytest.importorskip("sleepecg")
 pytest.importorskip("pywt")
 
 from ecg88_oracle import ecg88_loop, higuchi, one_channel, rr_values
+from sleepecg import detect_heartbeats
 
 from expclr.errors import DataError
 from expclr.features import ecg_windows, extract
 from expclr.features.ecg88 import ecg88, ecg88_values
 from expclr.features.higuchi import higuchi as higuchi_dimension
+from expclr.features.rpeaks import _with_silence, find_rpeaks
 from expclr.features.rr import rr_features
 
 DATA = os.environ.get("EXPCLR_DATA")
@@ -94,6 +96,26 @@ def test_a_peak_that_is_off_is_moved_to_the_beat():
     F = named(ecg88_values(x[None], 250.0, peaks=[off]))
     assert F["ch0_rri_max"] == max(np.diff(BEATS)) / 250
     assert F["ch0_rri_min"] == min(np.diff(BEATS)) / 250
+
+
+@pytest.mark.parametrize(("sfreq", "seconds"), [(512.0, 1), (512.0, 2), (250.0, 1.3), (100.0, 10)])
+def test_beats_faster_than_the_detector_has_room_for_are_found_within_its_memory(sfreq, seconds):
+    """Its C code does not look where it writes; its Python twin does."""
+    t = np.arange(int(sfreq * seconds)) / sfreq
+    rng = np.random.default_rng(0)
+    signals = [np.sin(2 * np.pi * hertz * t) for hertz in (4.7, 4.8, 4.9, 5.0)]
+    signals += [rng.normal(size=len(t)), np.where(t < t[-1], 0.0, 1e10)]
+    for x in signals:
+        found = find_rpeaks(x, sfreq)
+        safe = detect_heartbeats(_with_silence(x, sfreq), sfreq, backend="python")
+        np.testing.assert_array_equal(found, safe[safe < len(x)])
+
+
+def test_a_channel_that_begins_at_its_very_end_has_no_beats():
+    x = np.zeros((1, 1, 2500))
+    x[..., -9:] = np.arange(9)
+    F = named(ecg88(x, 250.0))
+    assert np.isnan(F["ch0_rri_mean"]).all()
 
 
 def test_higuchi_is_one_for_a_line_and_two_for_noise(rng):

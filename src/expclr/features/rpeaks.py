@@ -11,6 +11,7 @@ __all__ = ["DETECTOR", "LOWEST_SFREQ", "find_rpeaks"]
 
 DETECTOR = "sleepecg.detect_heartbeats"
 LOWEST_SFREQ = 61.0  # the detector looks at 5 to 30 Hz
+SILENCE = 2.0  # seconds
 
 
 def find_rpeaks(x: NDArray[np.float64], sfreq: float) -> NDArray[np.int64]:
@@ -28,4 +29,11 @@ def find_rpeaks(x: NDArray[np.float64], sfreq: float) -> NDArray[np.int64]:
         raise ConfigError('finding R peaks needs sleepecg: pip install "expclr[ecg]"') from error
     if sfreq < LOWEST_SFREQ or len(x) < sfreq or x.min() == x.max():
         return np.zeros(0, dtype=np.int64)
-    return np.asarray(detect_heartbeats(np.ascontiguousarray(x), sfreq), dtype=np.int64)
+    peaks = np.asarray(detect_heartbeats(_with_silence(x, sfreq), sfreq), dtype=np.int64)
+    return peaks[peaks < len(x)]
+
+
+def _with_silence(x: NDArray[np.float64], sfreq: float) -> NDArray[np.float64]:
+    # The detector's C code (0.6.0) reads two seconds of any signal, and keeps room for five beats
+    # a second, less than it may find: without what follows it writes beyond its memory.
+    return np.pad(x - x[-1], (0, int(SILENCE * sfreq) + 2))
