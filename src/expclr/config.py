@@ -40,6 +40,7 @@ class TrainConfig:
         random_state: Seed of everything random.
         device: "auto", "cpu", "cuda", "cuda:1", "mps".
         precision: Of the network in training: "auto", "float32" or "bfloat16".
+        batches: Which windows meet: "random", or pairs "near" or "far" in feature space, or "both".
     """
 
     method: str = "expclr"
@@ -61,6 +62,7 @@ class TrainConfig:
     random_state: int = 0
     device: str = "auto"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    batches: Literal["random", "near", "far", "both"] = "random"
 
 
 def write_config(path: str | Path, config: TrainConfig) -> None:

@@ -100,6 +100,9 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     precision : "auto", "float32" or "bfloat16"
         Of the network in training: bfloat16 is nearly twice as fast on a CPU that has it. "auto"
         is float32, but for runs that ``expclr.many.fit_many`` stacks on a GPU.
+    batches : "random", "near", "far" or "both"
+        Which windows meet in a batch: by chance, or each with one that is near to it, or far from
+        it, in feature space; or half of the pairs near and half far. Of ``fit``.
 
     Attributes
     ----------
@@ -167,6 +170,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         random_state: int | None = 0,
         device: str = "auto",
         precision: Precision = "auto",
+        batches: str = "random",
     ) -> None:
         self.method = method
         self.method_params = method_params
@@ -187,6 +191,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.random_state = random_state
         self.device = device
         self.precision = precision
+        self.batches = batches
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train the encoder.
@@ -367,7 +372,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         own = self.schedule
         if not finetune:
             return own
-        return replace(own, max_epochs=self.finetune_epochs, lr=self.finetune_lr)
+        return replace(own, max_epochs=self.finetune_epochs, lr=self.finetune_lr, batches="random")
 
     @property
     def schedule(self) -> Schedule:
@@ -380,6 +385,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             batch_size=self.batch_size,
             random_state=self._seed(),
             precision=self.precision,
+            batches=self.batches,
         )
 
     def _run(
@@ -514,6 +520,7 @@ class ExpCLR(RepresentationLearner):
         random_state: int | None = 0,
         device: str = "auto",
         precision: Precision = "auto",
+        batches: str = "random",
     ) -> None:
         super().__init__(
             encoder=encoder,
@@ -533,6 +540,7 @@ class ExpCLR(RepresentationLearner):
             random_state=random_state,
             device=device,
             precision=precision,
+            batches=batches,
         )
         self.tau = tau
         self.delta = delta

@@ -22,6 +22,7 @@ from expclr.engine import (
 from expclr.engine.stacked import Stack
 from expclr.examples import Examples, Resident
 from expclr.loss import loss_of
+from expclr.memory import stepping_down
 from expclr.methods.base import Batch
 
 if TYPE_CHECKING:
@@ -81,11 +82,14 @@ def _step(
 ) -> TrainEpoch:
     """One step of training: indices of a batch to its loss."""
 
+    def loss_in(batch: Batch, parts: int) -> Tensor:
+        return loss_of(model[0], model[1], batch, precision=precision, parts=parts)
+
+    loss_and_gradient = stepping_down(model, loss_in)
+
     def step(index: Tensor) -> Tensor:
-        batch = near.batch(share_of_rank(index), device)
-        loss = loss_of(model[0], model[1], batch, precision=precision)
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        loss = loss_and_gradient(near.batch(share_of_rank(index), device))
         average_gradients(model.parameters())
         optimizer.step()
         return loss.detach()

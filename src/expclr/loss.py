@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from expclr.encoders.scaled import ScaledEncoder, encode
 from expclr.encoders.tcn_matmul import can_be_products, tcn_as_products
 from expclr.engine import gather
+from expclr.memory import InParts
 from expclr.methods.base import Batch, Encode, Method
 
 __all__ = ["loss_of"]
@@ -23,11 +24,13 @@ def loss_of(
     *,
     precision: torch.dtype = torch.float32,
     as_products: bool = False,
+    parts: int = 1,
 ) -> Tensor:
     """The method's loss of one batch, of which each rank holds its share.
 
     The network computes in ``precision``, by autocast; with ``as_products`` a TCN does so as
     matrix products, and another network in float32. What is measured on embeddings stays float32.
+    With several ``parts`` the batch is encoded part by part, for want of memory.
     """
     x = batch.x
     network: Any = encoder
@@ -38,6 +41,8 @@ def loss_of(
         network = partial(tcn_as_products, network, precision=precision)
     elif precision != torch.float32 and not as_products:
         network = _Autocast(network, precision)
+    if parts > 1:
+        network = InParts(network, parts)
     whole = Batch(x, batch.lengths, *[v if v is None else gather(v) for v in _targets(batch)])
     assert isinstance(method, Method)
     return method.step(_Gathered(network, None if method.augments else batch.fixed), whole)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from expclr.batches import BATCHES, order_of
 from expclr.checkpoint import Checkpoint
 from expclr.encoders.scaled import encode
 from expclr.engine import adam, seeded, set_lr, share_of_rank
@@ -61,8 +62,11 @@ class Schedule:
     batch_size: int = 64
     random_state: int = 0
     precision: Precision = "auto"
+    batches: str = "random"
 
     def __post_init__(self) -> None:
+        if self.batches not in BATCHES:
+            raise ConfigError(f"batches is {self.batches!r}: give one of {', '.join(BATCHES)}")
         if self.precision not in PRECISIONS:
             raise ConfigError(
                 f"precision is {self.precision!r}: give 'auto', 'float32' or 'bfloat16'"
@@ -141,7 +145,7 @@ def train(
             set_lr(optimizer, lr)
             model.train()
             with seeded(schedule.random_state, epoch):
-                losses = train_epoch(schedule.order(len(examples), epoch))
+                losses = train_epoch(order_of(examples, schedule, epoch))
             record: dict[str, Any] = {
                 "epoch": epoch,
                 "loss": mean_of_finite(losses, epoch, lr),

@@ -13,10 +13,12 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from expclr.batches import order_of
 from expclr.engine import CapturedEpoch, CaptureError, seeded
 from expclr.engine.stacked import Stack, blueprint
 from expclr.fast import STEPS_WORTH_COMPILING, TrainEpoch
 from expclr.loss import loss_of
+from expclr.memory import is_out_of_memory
 from expclr.methods.base import Batch
 from expclr.train import History, Run, Schedule, mean_of_finite
 
@@ -42,25 +44,28 @@ def train_many(runs: Sequence[Run]) -> Iterator[Outcome]:
         yield from _train_group(runs, group)
 
 
-def _train_group(runs: Sequence[Run], group: list[int]) -> Iterator[Outcome]:
+def _train_group(
+    runs: Sequence[Run], group: list[int], *, warned: bool = False
+) -> Iterator[Outcome]:
     """As one stack; as two halves if memory does not suffice; one by one if it cannot be."""
+    left, half = list(group), 0  # a stack that breaks has changed no run that is left
     if len(group) > 1:
         try:
-            outcomes = list(train_stacked([runs[number] for number in group]))
-            yield from ((group[at], outcome) for at, outcome in outcomes)
-            return
-        except torch.OutOfMemoryError:
-            log.warning("%d runs at once do not fit into memory: trying half as many", len(group))
-            half = len(group) // 2
+            for at, outcome in train_stacked([runs[number] for number in group]):
+                left.remove(group[at])
+                yield group[at], outcome
         except (RuntimeError, NotImplementedError) as error:
-            log.info("%d runs train one by one: %s", len(group), str(error).splitlines()[0])
-            half = 0
-        if half:
-            torch.cuda.empty_cache()
-            yield from _train_group(runs, group[:half])
-            yield from _train_group(runs, group[half:])
-            return
-    for number in group:
+            half = len(left) // 2 if is_out_of_memory(error) else 0
+            if half and not warned:
+                log.warning("%d runs do not fit into memory at once: fewer at a time", len(group))
+            elif not half:
+                log.info("%d runs train one by one: %s", len(left), str(error).splitlines()[0])
+    if half:
+        torch.cuda.empty_cache()
+        yield from _train_group(runs, left[:half], warned=True)
+        yield from _train_group(runs, left[half:], warned=True)
+        return
+    for number in left:
         yield number, _alone(runs[number])
 
 
@@ -141,9 +146,9 @@ def _start(runs: Sequence[Run], compiled: bool | None) -> tuple[Stack, TrainEpoc
     if compiled:
         try:
             return _stack(models, bank, order, schedule, compiled=True)
-        except torch.OutOfMemoryError:
-            raise
         except Exception as error:  # a compiler has errors of all kinds
+            if is_out_of_memory(error):
+                raise
             log.warning("training goes on uncompiled: %s", str(error).splitlines()[0])
     return _stack(models, bank, order, schedule, compiled=False)
 
@@ -175,7 +180,7 @@ def _stack(
 
 def _orders(runs: Sequence[Run], epoch: int) -> Tensor:
     """Each run's batches, (steps, K, b)."""
-    return torch.stack([run.schedule.order(len(run.examples), epoch) for run in runs], dim=1)
+    return torch.stack([order_of(run.examples, run.schedule, epoch) for run in runs], dim=1)
 
 
 class _Bank:
