@@ -75,6 +75,7 @@ def test_evaluate_measures_every_task_with_its_baselines(parts, tmp_path, capsys
         assert sum(map(sum, probe["confusion"])) == len(test)
     assert set(values["baselines"]) == {"raw windows", "expert features", "random encoder"}
     assert values["outliers"].keys() == {"0", "1", "2", "3", "mean"}
+    assert values["p_values"].keys() == {"level", "normal", "left_out"}
     labels = values["labels"]
     assert len(labels["records"]) == 6 * 2 * 2
     assert set(labels["rivals"]) == {"labels alone", "expert features"}
@@ -286,3 +287,13 @@ def test_missing_features_become_the_median_of_train():
     assert filled[:, 0].tolist() == [1, 3, 8]
     assert asked[0, 0] == 3
     assert np.isfinite(filled).all()
+
+
+def test_small_p_values_are_rare_among_normal_windows_and_common_in_a_class_left_out():
+    rng = np.random.default_rng(0)
+    y = np.arange(900) % 3
+    Z = 9 * np.eye(3)[y] + rng.normal(size=(900, 3))
+    windows = [Windows(np.zeros((n, 1, 4)), y=y[:n]) for n in (600, 300)]
+    found = worth.p_value_record((Z[:600], Z[600:]), *windows)
+    assert found["left_out"] > 0.98
+    assert found["normal"] == pytest.approx(0.05, abs=0.03)

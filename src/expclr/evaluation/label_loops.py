@@ -11,7 +11,8 @@ from tqdm import tqdm
 from expclr import arrays
 from expclr.errors import ConfigError, DataError
 from expclr.evaluation.inputs import rows
-from expclr.evaluation.probes import knn_probe, linear_probe
+from expclr.evaluation.linear_head import fit_linear_head
+from expclr.evaluation.scores import score
 from expclr.evaluation.suggestions import suggest_labels
 
 __all__ = ["Chooser", "label_loop"]
@@ -31,7 +32,7 @@ def label_loop(
 ) -> list[dict[str, float]]:
     """Label windows up to each budget, fit a linear probe on them, read its test accuracy.
 
-    With fewer than two classes among the labels the nearest labelled window decides.
+    While the labels are of one class, every window is taken for it.
 
     Parameters
     ----------
@@ -58,7 +59,11 @@ def label_loop(
     """
     Z, Z_test = rows(Z, "Z"), rows(Z_test, "Z_test")
     truth = arrays.whole_numbers(y, "y", len(Z))
+    asked = arrays.whole_numbers(y_test, "y_test", len(Z_test))
     Z, truth = Z[truth >= 0], truth[truth >= 0]
+    Z_test, asked = Z_test[asked >= 0], asked[asked >= 0]
+    if not len(asked):
+        raise DataError("y_test holds no label: nothing to judge a choice by")
     if list(budgets) != sorted(set(budgets)) or not budgets or not 1 <= budgets[-1] <= len(Z):
         raise DataError(f"budgets are {budgets}: rising numbers from 1 to {len(Z)} are wanted")
     chosen = np.empty(0, np.int64)
@@ -72,7 +77,7 @@ def label_loop(
             chosen = np.concatenate([chosen, more])
         else:
             raise ConfigError(f"chooser is {chooser!r}: 'suggested' or 'random' is wanted")
-        records.append(_judge(Z[chosen], truth[chosen], Z_test, y_test))
+        records.append(_judge(Z[chosen], truth[chosen], Z_test, asked))
     return records
 
 
@@ -89,9 +94,14 @@ def _suggest(
 
 
 def _judge(
-    Z: NDArray[np.float64], y: NDArray[np.int64], Z_test: NDArray[np.float64], y_test: ArrayLike
+    Z: NDArray[np.float64],
+    y: NDArray[np.int64],
+    Z_test: NDArray[np.float64],
+    asked: NDArray[np.int64],
 ) -> dict[str, float]:
-    classes = len(np.unique(y))
-    found = linear_probe(Z, y, Z_test, y_test) if classes > 1 else knn_probe(Z, y, Z_test, y_test)
+    classes = np.unique(y)
+    several = len(classes) > 1
+    said = fit_linear_head(Z, y).predict(Z_test) if several else np.repeat(classes, len(asked))
+    found = score(asked, said, trained=y)
     kept = {name: found[name] for name in ("accuracy", "macro_f1", "kappa")}
-    return {"labels": float(len(y)), "classes": float(classes), **kept}
+    return {"labels": float(len(y)), "classes": float(len(classes)), **kept}

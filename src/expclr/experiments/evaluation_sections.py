@@ -111,46 +111,54 @@ def label_sections(values: Values, fitted_on: str = "subset") -> list[Section]:
         return []
     found = values["labels"]
     series = [_label_line(found["records"], probe, on) for probe, on in _kinds(found["records"])]
-    areas = "; ".join(f"{name} {100 * value:.1f} %" for name, value in found["area"].items())
     caption = (
-        "Copies of the encoder were fine-tuned on a share of the labels each. Mean height of "
-        f"each line: {areas}."
+        "Copies of the encoder were fine-tuned on a share of the labels each; the probe was then "
+        "fitted on these labels, or on all."
     )
-    sections: list[Section] = [_label_lines("Accuracy by number of labels", series, caption)]
-    return sections + (_rival_sections(found) if found.get("rivals") else [])
+    lines = _label_lines("Accuracy by number of labels", series, caption)
+    return [lines, *([_rival_lines(found)] if found.get("rivals") else []), _label_table(found)]
 
 
-def _rival_sections(found: Values) -> list[Section]:
-    """The curve beside that of rivals, and how many labels it takes to match them."""
+def _rival_lines(found: Values) -> Lines:
+    """The linear probe's curve beside those of rivals."""
     shown = {"embedding": found, **found["rivals"]}
     series = [
-        replace(_label_line(records["records"], SHOWN, "subset"), name=name)
-        for name, records in shown.items()
+        replace(_label_line(record["records"], SHOWN, "subset"), name=name)
+        for name, record in shown.items()
     ]
-    first = next(iter(found["rivals"].values()))
-    rows = [
-        [name, *key.split(", "), rival["area"][key], needed]
-        for name, rival in found["rivals"].items()
-        for key, needed in rival["labels_to_match"].items()
-    ]
-    most = max(r["labels"] for r in first["records"])
-    return [
-        _label_lines(
-            "",
-            series,
-            "The linear probe on standardised columns, fitted on the labelled windows: the "
-            "embedding, fine-tuned; the same network with these labels alone; and expert "
-            "features, which have to be measured for every new window.",
-        ),
-        Table(
-            "",
-            ["rival", "probe", "fitted on", "mean height", "labels to match"],
-            rows,
-            formats={"mean height": ".3f", "labels to match": ".0f"},
-            caption=f"With how many labels the embedding does as well as the rival with all {most}"
-            "; a dash where all are not enough.",
-        ),
-    ]
+    return _label_lines(
+        "",
+        series,
+        "The linear probe on standardised columns, fitted on the labelled windows: the embedding, "
+        "fine-tuned; the same network with these labels alone; and expert features, which have "
+        "to be measured for every new window.",
+    )
+
+
+def _label_table(found: Values) -> Table:
+    """Curves as one number each, and how many labels it takes to match rivals."""
+    named = {
+        f"{probe}, {on}": _line_name(found["records"], probe, on)
+        for probe, on in _kinds(found["records"])
+    }
+    rows = [["embedding", line, found["area"][key], None] for key, line in named.items()]
+    for name, rival in found.get("rivals", {}).items():
+        needed, area = rival["labels_to_match"], rival["area"]
+        rows += [[name, line, area[key], needed[key]] for key, line in named.items()]
+    most = max(r["labels"] for r in found["records"])
+    matched = (
+        f" Labels to match: with how many the embedding does as well as this rival with all {most};"
+        " a dash where all are not enough."
+    )
+    rivals = bool(found.get("rivals"))
+    return Table(
+        "",
+        ["input", "line", "mean height", *(["labels to match"] if rivals else [])],
+        rows if rivals else [row[:-1] for row in rows],
+        formats={"mean height": ".3f", "labels to match": ".0f"} if rivals else ".3f",
+        caption="Mean height: of the accuracy, over the logarithm of the number of labels."
+        + (matched if rivals else ""),
+    )
 
 
 def _kinds(records: Sequence[Values]) -> list[tuple[str, str]]:
@@ -159,8 +167,13 @@ def _kinds(records: Sequence[Values]) -> list[tuple[str, str]]:
 
 def _label_line(records: Sequence[Values], probe: str, on: str) -> Series:
     chosen = [r for r in records if (r["probe"], r["fitted_on"]) == (probe, on)]
-    name = f"{chosen[0]['protocol']}, probe fitted on {_NAMED[on]}"
-    return Series(name, [r["labels"] for r in chosen], [100 * r["accuracy"] for r in chosen])
+    labels, accuracy = zip(*((r["labels"], 100 * r["accuracy"]) for r in chosen), strict=True)
+    return Series(_line_name(chosen, probe, on), labels, accuracy)
+
+
+def _line_name(records: Sequence[Values], probe: str, on: str) -> str:
+    protocol = next(r["protocol"] for r in records if r["probe"] == probe)
+    return f"{protocol}, probe fitted on {_NAMED[on]}"
 
 
 def _label_lines(title: str, series: Sequence[Series], caption: str) -> Lines:
@@ -197,7 +210,8 @@ def suggestion_sections(values: Values) -> list[Section]:
             y_label="accuracy of the linear probe (%)",
             log_x=True,
             caption="The line higher up on the left needs fewer labels. Whiskers: standard error "
-            f"over {seeds} repetitions.",
+            f"over {seeds} repetitions; suggestions differ between them only where there are too "
+            "many windows to compare all with each other.",
         )
     ]
 
@@ -232,18 +246,43 @@ def outlier_sections(values: Values, class_names: Sequence[str] = ()) -> list[Se
     """How well windows of a class that train lacks stand out, for each kind of input."""
     if not values.get("outliers"):
         return []
-    classes = list(values["outliers"])
-    columns = [_class(c, class_names) if c != "mean" else "mean" for c in classes]
-    rows = [[name, *(o[c] for c in classes)] for name, o in _inputs(values, "outliers").items()]
+    found = values["outliers"]
+    names = {c: _class(c, class_names) for c in found if c != "mean"} | {"mean": "mean"}
+    inputs = _inputs(values, "outliers").items()
+    bars = Bars(
+        "Windows unlike any seen before",
+        list(names.values()),
+        [found[c] for c in names],
+        x_label="AUROC",
+        caption="Each class in turn was left out of train; by their distance to the 10th "
+        "nearest training window, how well are its test windows told from the others? "
+        "1 is perfect, 0.5 is chance.",
+    )
+    table = Table(
+        "",
+        ["input", *names.values()],
+        [[name, *(o[c] for c in names)] for name, o in inputs],
+        formats=".3f",
+        caption="The same number for each input.",
+    )
+    return [bars, table, *_p_value_sections(values)]
+
+
+def _p_value_sections(values: Values) -> list[Section]:
+    """How often p-values are small, for windows of the class that was left out and others."""
+    if not values.get("p_values"):
+        return []
+    level = values["p_values"]["level"]
+    rows = [[name, p["normal"], p["left_out"]] for name, p in _inputs(values, "p_values").items()]
     return [
         Table(
-            "Windows unlike any seen before",
-            ["input", *columns],
+            "",
+            ["input", f"normal, p ≤ {level:g}", f"left out, p ≤ {level:g}"],
             rows,
             formats=".3f",
-            caption="Each class in turn was left out of train; by their distance to the 10th "
-            "nearest training window, how well are its test windows told from the others? "
-            "AUROC: 1 is perfect, 0.5 is chance.",
+            caption="Shares of the test windows with small p-values, which come from held-out "
+            f"training windows: about {level:g} of the normal ones is wanted, and as many as can "
+            "be of the class that was left out.",
         )
     ]
 

@@ -20,7 +20,7 @@ from expclr.evaluation.inputs import check_disjoint
 from expclr.evaluation.intervals import pairs_needed
 from expclr.evaluation.label_curves import LabelCurve, labels_needed
 from expclr.evaluation.label_loops import Chooser, label_loop
-from expclr.evaluation.outliers import leave_one_class_out
+from expclr.evaluation.outliers import leave_one_class_out, outlier_scores
 from expclr.evaluation.pair_ratios import PairRatios
 from expclr.evaluation.retrieval import retrieval_quality
 from expclr.evaluation.scores import Scores
@@ -39,6 +39,7 @@ __all__ = [
     "fill_gaps",
     "held_out_certificate",
     "label_records",
+    "p_value_record",
     "pair_ratios_of",
     "probe_records",
     "rival_record",
@@ -48,6 +49,7 @@ __all__ = [
 
 ALSO = ("baselines", "labels", "suggestions")
 HOLDS = 0.99  # of new pairs the certificate of a report is right for
+LEVEL = 0.05  # of the p-values of outliers
 HITS = 10  # neighbours by which a search is judged
 SEEDS = 5  # repetitions of a label loop
 BUDGETS = (10, 20, 30, 50, 100, 200)
@@ -127,8 +129,28 @@ def task_records(
     several = labelled and len(np.intersect1d(train.classes, test.classes)) > 1
     if several and y is not None and y_query is not None:
         outliers = _unless_refused("no outliers", leave_one_class_out, Z[0], y, Z[1], y_query)
-        records |= {} if outliers is None else {"outliers": outliers}
+        p_values = _unless_refused("no p-values", p_value_record, Z, train, test)
+        found = {"outliers": outliers, "p_values": p_values}
+        records |= {name: values for name, values in found.items() if values is not None}
     return records
+
+
+def p_value_record(Z: Embeddings, train: Windows, test: Windows) -> dict[str, float]:
+    """Shares of test windows with small p-values, with each class in turn unknown to train.
+
+    p-values come from held-out normal windows of train, of whole groups where these are known.
+    """
+    assert train.y is not None
+    assert test.y is not None
+    false, found = [], []
+    for left_out in np.intersect1d(train.classes, test.classes):
+        normal, asked = (train.y >= 0) & (train.y != left_out), test.y >= 0
+        group = None if train.group is None else train.group[normal]
+        p_values = outlier_scores(Z[0][normal], Z[1][asked], group=group).p_values
+        strange = test.y[asked] == left_out
+        false.append((p_values[~strange] <= LEVEL).mean())
+        found.append((p_values[strange] <= LEVEL).mean())
+    return {"level": LEVEL, "normal": float(np.mean(false)), "left_out": float(np.mean(found))}
 
 
 def distance_record(pairs: PairRatios) -> dict[str, Any]:
@@ -165,7 +187,7 @@ def certificate_record(certificate: Certificate) -> dict[str, Any]:
     The comparison takes the share of pairs outside as 5 %, as the paper's figure does.
     """
     counted = _counted(certificate.ratios, certificate.lower, certificate.upper)
-    steps = np.unique(np.logspace(1, 5, 33).round().astype(int))
+    steps = np.unique(np.logspace(1, 5, 17).round().astype(int))
     comparison = bound_comparison(steps, confidence=certificate.confidence)
     return certificate.record() | counted | {"bounds": comparison}
 
