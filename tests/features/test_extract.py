@@ -195,6 +195,8 @@ def test_wrong_questions_say_what_is_wanted(X):
         extract("basic", X)
     with pytest.raises(DataError, match="positive number"):
         extract("basic", X, 0.0)
+    with pytest.raises(ConfigError, match="n_jobs is 0"):
+        extract("basic", X, 100.0, n_jobs=0)
     with pytest.raises(DataError, match=r"X has shape \(50,\)"):
         extract("basic", X[:, 0, 0], 100.0)
     with pytest.raises(DataError, match="each channel its own name"):

@@ -169,6 +169,8 @@ def _blocks(name: str, function: Function, source: Source, n_jobs: int | None) -
     from joblib import Parallel, delayed, effective_n_jobs
     from tqdm import tqdm
 
+    if n_jobs == 0:
+        raise ConfigError("n_jobs is 0: give a number of jobs, or -1 for all cores")
     pieces = list(_pieces(source))
     step = PIECES * effective_n_jobs(n_jobs)
     bar = tqdm(total=len(source.X), desc=name, unit="window", disable=None, delay=2)

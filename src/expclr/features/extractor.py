@@ -58,6 +58,8 @@ class Extractor:
     (5, 2)
     >>> energy.names(["x", "y"])
     ('x_energy', 'y_energy')
+    >>> energy.describe()
+    {'ch0_energy': 'Mean square of ch0'}
     """
 
     name: str
@@ -71,15 +73,15 @@ class Extractor:
         self.check(X.shape[1], X.shape[2], sfreq)
         return self.compute(X, sfreq)
 
-    def names(self, channels: int | Sequence[str]) -> tuple[str, ...]:
+    def names(self, channels: int | Sequence[str] = 1) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(f.name for f in self.features(channel_names(channels)))
 
-    def units(self, channels: int | Sequence[str]) -> tuple[str, ...]:
+    def units(self, channels: int | Sequence[str] = 1) -> tuple[str, ...]:
         """The units of the columns, "" where a value has none."""
         return tuple(f.unit for f in self.features(channel_names(channels)))
 
-    def describe(self, channels: int | Sequence[str]) -> dict[str, str]:
+    def describe(self, channels: int | Sequence[str] = 1) -> dict[str, str]:
         """One line in plain words for each column."""
         return {f.name: f.description for f in self.features(channel_names(channels))}
 
