@@ -245,7 +245,10 @@ def test_search_gives_certified_limits_and_a_page(parts, tmp_path, capsys):
     for row, distance in zip(table, found.distance.ravel(), strict=True):
         assert float(row[5]) == pytest.approx(record["lower"] * distance, rel=1e-4)
         assert float(row[6]) == pytest.approx(record["upper"] * distance, rel=1e-4)
-    assert "The windows most like each query" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert "The windows most like each query" in text
+    shown = [f"{float(row[column]):.3g}" for row in table[:30] for column in (3, 5, 6)]
+    assert numbers_of(text) == [float(number) for number in shown]
     assert main(["search", model, str(tmp_path / "index"), data, "--k", "3"]) == 0
     again = capsys.readouterr().out.splitlines()[-len(lines) :]
     assert [line.split(",")[2] for line in again] == [row[2] for row in table]

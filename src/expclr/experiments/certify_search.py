@@ -21,7 +21,7 @@ from expclr.evaluation.retrieval import certify_search
 from expclr.experiments.evaluation_sections import certificate_sections
 from expclr.experiments.runs import open_run
 from expclr.experiments.worth import certificate_record
-from expclr.report import Gallery, Report, Section, Text, write_report
+from expclr.report import Gallery, Report, Section, Table, Text, write_report
 from expclr.report.waveforms import Waveforms
 from expclr.storage import read_json, write_json, write_text
 from expclr.windows import Windows
@@ -174,10 +174,7 @@ def _search_report(
         ]
         for i in range(q)
     }
-    hits = [
-        f"{_class_of(known, int(w)) or 'window'} {w}, distance {d:.3g}"
-        for w, d in zip(found.index[:q].ravel(), found.distance[:q].ravel(), strict=True)
-    ]
+    hits = [_hit(known, int(w)) for w in found.index[:q].ravel()]
     pictures = Gallery(
         "The windows most like each query",
         rows,
@@ -185,11 +182,31 @@ def _search_report(
         labels=hits + ["the query"] * q,
         caption=f"First the query, then the {k} nearest of {len(known):,} windows, nearest first.",
     )
-    sections: list[Section] = [pictures]
+    sections: list[Section] = [pictures, _distances(found, known, q)]
     if sure is not None:
         sections.insert(0, Text("What the distances say", sure.text()))
     lead = f"{len(asked):,} windows were searched for among {len(known):,}; here are the first {q}."
     return Report(f"Similar windows in {known.name or 'the data'}", lead, sections)
+
+
+def _hit(known: Windows, window: int) -> str:
+    return f"{_class_of(known, window) or 'window'} {window}"
+
+
+def _distances(found: Neighbours, known: Windows, queries: int) -> Table:
+    """How far each hit is, and in certified units of expert features where they are known."""
+    columns = {"distance": found.distance}
+    if found.feature_low is not None and found.feature_high is not None:
+        columns |= {"features at least": found.feature_low, "at most": found.feature_high}
+    rows = [
+        [f"query {i}", _hit(known, int(window)), *(float(c[i, at]) for c in columns.values())]
+        for i in range(queries)
+        for at, window in enumerate(found.index[i])
+    ]
+    caption = "Distances in the embedding."
+    if len(columns) > 1:
+        caption += " Between which limits the certificate puts the distance of expert features."
+    return Table("", ["query", "hit", *columns], rows, formats=".3g", caption=caption)
 
 
 def _joined(known: Windows, asked: Windows) -> Windows:

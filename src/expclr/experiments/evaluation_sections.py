@@ -141,7 +141,7 @@ def _label_table(found: Values) -> Table:
         f"{probe}, {on}": _line_name(found["records"], probe, on)
         for probe, on in _kinds(found["records"])
     }
-    rows = [["embedding", line, found["area"][key], None] for key, line in named.items()]
+    rows = [["embedding", line, found["area"][key], ""] for key, line in named.items()]
     for name, rival in found.get("rivals", {}).items():
         needed, area = rival["labels_to_match"], rival["area"]
         rows += [[name, line, area[key], needed[key]] for key, line in named.items()]
