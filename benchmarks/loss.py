@@ -1,29 +1,35 @@
-"""ExpCLR's loss over large batches: all pairs at once, and by blocks of rows.
+"""ExpCLR's loss over large batches, all pairs at once and by blocks; and losses beside peers'.
 
-    python benchmarks/loss.py --out benchmarks/results/loss_h200.json
+    OMP_NUM_THREADS=1 python benchmarks/loss.py --out benchmarks/results/loss_cpu.json
+    python benchmarks/loss.py --sizes 64 512 4096 16384 32768 --dense 16384 --out benchmarks/results/loss_h200.json
 
 Random embeddings (n, 100) and features (n, 561); forward and backward together. "naive" is the
 formula written down with torch.cdist in its default mode (products of matrices in float32): fast,
-and wrong for small distances; "all pairs" is the library's loss with ``streamed=False``.
+and wrong for small distances; "all pairs" is the library's loss with ``streamed=False``. Peers are
+pytorch-metric-learning's losses on the same embeddings with ten classes, where it is installed;
+values are compared, too, where both state the same formula. Milliseconds are of the processor on a
+CPU, by the clock on a GPU; memory is the growth besides the inputs.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
+import functools
+import math
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from machine import machine, write
+from machine import machine, peak_gb, quickest_ms, write
 from torch import Tensor
 
 from expclr.engine import resolve_device
-from expclr.methods import ExpCLRLoss
+from expclr.methods import ExpCLRLoss, NTXentLoss, SupConLoss
 
-E, D = 100, 561
+E, D, CLASSES = 100, 561, 10
+Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def naive(z: Tensor, features: Tensor) -> Tensor:
@@ -32,57 +38,121 @@ def naive(z: Tensor, features: Tensor) -> Tensor:
     s = (1 - distances / distances.max()).square()
     embedded = torch.cdist(z, z)
     embedded = embedded / embedded.mean(1, keepdim=True)
-    return ((1 - s) - embedded).square().flatten().logsumexp(0) - 2 * np.log(len(z))
+    return ((1 - s) - embedded).square().flatten().logsumexp(0) - 2 * math.log(len(z))
 
 
-WAYS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+WAYS: dict[str, Loss] = {
     "naive": naive,
     "all pairs": ExpCLRLoss(streamed=False),
     "streamed": ExpCLRLoss(streamed=True),
 }
 
 
-def measured(way: Callable[[Tensor, Tensor], Tensor], n: int, device: torch.device) -> Any:
-    """Milliseconds (median of five) and, on CUDA, peak memory besides the inputs."""
+def measured(way: Loss, z: Tensor, target: Tensor) -> dict[str, Any]:
+    """Milliseconds and memory of value and gradient; or that memory did not suffice."""
+
+    def work() -> None:
+        torch.autograd.grad(way(z, target), z)
+
+    try:
+        peak = peak_gb(work, z.device)
+        return {"ms": quickest_ms(work, z.device), "peak_gb": peak}
+    except (torch.OutOfMemoryError, RuntimeError) as error:
+        return {"failed": str(error).splitlines()[0]}
+
+
+def inputs(n: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """Embeddings, features and labels."""
     generator = torch.Generator().manual_seed(0)
     z = torch.randn(n, E, generator=generator).to(device).requires_grad_()
     features = torch.randn(n, D, generator=generator).to(device)
-    cuda, times = device.type == "cuda", []
-    try:
-        for _ in range(6):
-            before = torch.cuda.memory_allocated() if cuda else 0
-            if cuda:
-                torch.cuda.reset_peak_memory_stats()
-                torch.cuda.synchronize()
-            started = time.perf_counter()
-            (gradient,) = torch.autograd.grad(way(z, features), z)
-            assert bool(gradient.isfinite().all())  # waits for the device
-            times.append(time.perf_counter() - started)
-    except torch.OutOfMemoryError as error:
-        return {"failed": str(error).splitlines()[0]}
-    result = {"ms": round(1e3 * float(np.median(times[1:])), 2)}
-    if cuda:
-        result["peak_gb"] = round((torch.cuda.max_memory_allocated() - before) / 1e9, 3)
-    return result
+    return z, features, (torch.arange(n) % CLASSES).to(device)
+
+
+def over_sizes(sizes: list[int], dense: int, device: torch.device) -> dict[str, Any]:
+    """Each way at each size; all pairs up to ``dense`` rows, naively up to twice as many."""
+    most = {"naive": 2 * dense, "all pairs": dense, "streamed": math.inf}
+    results: dict[str, Any] = {}
+    for n in sizes:
+        z, features, _ = inputs(n, device)
+        for name, way in WAYS.items():
+            if n <= most[name]:
+                results.setdefault(name, {})[n] = measured(way, z, features)
+                print(name, n, results[name][n], flush=True)
+    return results
+
+
+def errors(n: int, device: torch.device) -> dict[str, float]:
+    """How far each gradient is from the same formula in float64, relative."""
+    z, features, _ = inputs(n, device)
+    wide = z.detach().double().requires_grad_()
+    (exact,) = torch.autograd.grad(WAYS["all pairs"](wide, features), wide)
+    found = {}
+    for name, way in WAYS.items():
+        (gradient,) = torch.autograd.grad(way(z, features), z)
+        found[name] = float(f"{(gradient - exact).norm() / exact.norm():.1e}")
+    return found
+
+
+def beside_peers(sizes: list[int], device: torch.device) -> dict[str, Any]:
+    """The supervised contrastive losses of both, and the peer's other losses of pairs."""
+    if find_spec("pytorch_metric_learning") is None:
+        return {}
+    from pytorch_metric_learning import losses
+
+    pairs: dict[str, tuple[Loss, Loss]] = {
+        "SupCon": (SupConLoss(temperature=0.1), losses.SupConLoss(temperature=0.1)),
+        "NT-Xent": (NTXentLoss(temperature=0.5), _two_views(losses.NTXentLoss(temperature=0.5))),
+        "contrastive, beside ExpCLR": (ExpCLRLoss(), losses.ContrastiveLoss()),
+        "multi-similarity, beside ExpCLR": (ExpCLRLoss(), losses.MultiSimilarityLoss()),
+    }
+    results: dict[str, Any] = {}
+    for n in sizes:
+        z, features, labels = inputs(n, device)
+        for name, (ours, theirs) in pairs.items():
+            target = features if name.endswith("ExpCLR") else labels
+            own, other = measured(ours, z, target), measured(theirs, z, labels)
+            row = {"ours": own, "theirs": other}
+            if "ms" in own and "ms" in other:
+                row["theirs_over_ours"] = round(other["ms"] / own["ms"], 2)
+            if target is labels:
+                row["values"] = [
+                    round(float(loss(z.detach(), labels)), 5) for loss in (ours, theirs)
+                ]
+            results.setdefault(name, {})[n] = row
+            print(name, n, row, flush=True)
+    return results
+
+
+def _two_views(loss: Any) -> Loss:
+    """The peer wants to know which rows belong together: row i and row i + n / 2."""
+
+    @functools.wraps(loss)
+    def of_views(z: Tensor, labels: Tensor) -> Tensor:
+        value: Tensor = loss(z, torch.arange(len(z) // 2, device=z.device).repeat(2))
+        return value
+
+    return of_views
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[64, 512, 4096, 16384, 32768])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[64, 256, 1024, 4096, 8192, 16384])
+    parser.add_argument("--dense", type=int, default=4096, help="rows up to which pairs are held")
+    parser.add_argument("--peers", type=int, nargs="*", default=[64, 512, 2048])
     options = parser.parse_args()
     device = resolve_device(options.device)
-    results: dict[str, Any] = {}
-    for n in options.sizes:
-        for name, way in WAYS.items():
-            if name == "all pairs" and n > 16384:
-                continue  # over 100 GB
-            results.setdefault(name, {})[n] = measured(way, n, device)
-            print(name, n, results[name][n], flush=True)
-            if device.type == "cuda":
-                torch.cuda.empty_cache()
-    write(options.out, {"machine": machine(), "e": E, "d": D, "ways": results})
+    results = {
+        "machine": machine(),
+        "e": E,
+        "d": D,
+        "ways": over_sizes(options.sizes, options.dense, device),
+        "gradient_errors": {"n": 512, **errors(512, device)},
+        "peers": beside_peers(options.peers, device),
+    }
+    write(options.out, results)
 
 
 if __name__ == "__main__":

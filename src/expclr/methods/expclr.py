@@ -61,7 +61,7 @@ class ExpCLRLoss(QuadraticLoss):
         self.tau = tau
 
     def forward(self, z: Tensor, target: Tensor) -> Tensor:
-        if self.streams(len(z)):
+        if self.streams(len(z), z.device.type):
             formula = Formula(self.pair_loss, self.similarity, self.normalize, self.tau)
             return streamed_loss(z, target, formula)
         return soft_maximum(*self.pair_losses(z, target), self.tau)
