@@ -2,13 +2,15 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from expclr.datasets.parts import held_out, save_part, split_key
+from expclr.datasets.parts import features_key, held_out, save_part, split_key
 from expclr.errors import DataError
+from expclr.features import FEATURES
 from expclr.windows import Windows
 
 PEAK = """
@@ -70,3 +72,11 @@ def test_a_split_leaves_no_part_empty() -> None:
         held_out(["a"], ["a", "a"])
     assert split_key([203, "201-202"]) == ["203", "201-202"]
     assert split_key(0.3) == 0.3
+
+
+def test_kept_features_are_made_anew_when_their_extractor_changes(monkeypatch):
+    old = features_key("basic")
+    changed = replace(FEATURES["basic"], version="later")
+    monkeypatch.setattr(sys.modules["expclr.features.basic"], "basic", changed)
+    assert features_key("basic") != old
+    assert features_key(None) is None

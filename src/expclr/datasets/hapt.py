@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from expclr.datasets.archive import Archive, open_archive
+from expclr.datasets.parts import features_key
 from expclr.datasets.source import Source
 from expclr.datasets.store import load_pair, prepared, raw_folder
 from expclr.datasets.text import number_table
@@ -111,7 +112,7 @@ def load(
         for part, windows in zip(("train", "test"), parts, strict=True):
             windows.save(to / part)
 
-    options = {"version": VERSION, "classes": classes, "features": features}
+    options = {"version": VERSION, "classes": classes, "features": features_key(features)}
     return load_pair(prepared("hapt", [*files, *([index] if index else [])], options, build))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from expclr.datasets.parts import check_choice, held_out, split_key
+from expclr.datasets.parts import check_choice, features_key, held_out, split_key
 from expclr.datasets.rhythms import (
     Cut,
     Rhythms,
@@ -101,7 +101,7 @@ def load(
     rhythms = _rhythms(other, length)
     options = {"split": split_key(split), "fold": fold if "5fold" in str(split) else None}
     options |= {"other": other, "scale": scale, "length": length, "version": VERSION}
-    options |= {"features": features}
+    options |= {"features": features_key(features)}
     options |= {"random_state": None if isinstance(split, str) else random_state}
 
     def build(folder: Path) -> None:

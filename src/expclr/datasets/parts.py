@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from expclr.datasets.npy import npy_header
 from expclr.datasets.own.blocks import save_around
 from expclr.errors import ConfigError, DataError
-from expclr.features import features_of
+from expclr.features import FEATURES, features_of
 from expclr.windows import Windows
 
-__all__ = ["check_choice", "held_out", "save_part", "split_key"]
+__all__ = ["check_choice", "features_key", "held_out", "save_part", "split_key"]
 
 Signal = NDArray[np.float32]
 
@@ -71,6 +71,17 @@ def save_part(
         X = np.load(file, mmap_mode="r+")  # anew each time, so that its pages are let go
         X[rows] = change(X[rows])
     save_around(path, str(path), **known)
+
+
+def features_key(name: str | None) -> str | None:
+    """Name and version of an extractor: what was kept is made anew when its values change.
+
+    Examples
+    --------
+    >>> features_key("basic")
+    'basic 1'
+    """
+    return None if name is None else f"{name} {FEATURES[name].version}"
 
 
 def _write_rows(

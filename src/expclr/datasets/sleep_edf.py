@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from expclr.datasets.edf import read_edf, read_edf_header, read_edf_notes
-from expclr.datasets.parts import check_choice, held_out, save_part
+from expclr.datasets.parts import check_choice, features_key, held_out, save_part
 from expclr.datasets.recording import Note, Recording
 from expclr.datasets.source import Source
 from expclr.datasets.store import load_pair, prepared, raw_folder
@@ -112,7 +112,7 @@ def load(
     nights = _nights(raw_folder("sleep_edf", root, wanted="the SC4*.edf files"), subjects, split)
     train, test = _parts(nights, split, random_state)
     options: dict[str, Any] = {"channels": names, "scale": scale, "wake": wake_minutes}
-    options |= {"features": features}
+    options |= {"features": [features, features_key("eeg29")]}
     options |= {"train": sorted({n.subject for n in train})}
     options |= {"test": sorted({n.subject for n in test}), "version": VERSION}
 
