@@ -100,12 +100,27 @@ def test_ts_tcc_is_read_from_its_flattened_map(study):
 def test_choices_are_kept_with_their_scores(tmp_path, study):
     made = {"expclr": {"U": {"lr": 5e-4, "epochs": 7, "params": {"tau": 0.5}, "score": 0.9}}}
     write_choices(Choices("machine", made, {"rule": "best"}), tmp_path)
-    choices = read_choices("machine", tmp_path)
+    choices = read_choices("machine", "gpu", tmp_path)
     job = job_of(study, Run("machine", "expclr", "U", 0), "gpu", choices)
     assert (job.config.lr, job.config.max_epochs, job.config.method_params["tau"]) == (5e-4, 7, 0.5)
     assert "validation" in job.chosen_by
     plain = job_of(study, Run("machine", "simclr", "U", 0), "gpu", choices)
     assert plain.chosen_by == "no choice was made"
+
+
+def test_what_one_budget_chose_is_not_used_with_another(tmp_path):
+    made = {"expclr": {"U": {"lr": 5e-4, "epochs": 7, "params": {}, "score": 0.9}}}
+    write_choices(Choices("machine", made, {}, "cpu"), tmp_path)
+    assert read_choices("machine", "cpu", tmp_path).systems
+    assert not read_choices("machine", "gpu", tmp_path).systems
+
+
+def test_a_budget_may_make_a_method_smaller_and_says_so(study):
+    job = job_of(study, Run("machine", "treba", "U", 0), "cpu")
+    assert job.config.method_params == {"hidden": 16}
+    assert job_of(study, Run("machine", "treba", "U", 0), "gpu").config.method_params == {}
+    assert "TCN with width 32, blocks 6, finest 64; treba with hidden 16" in BUDGETS["cpu"].words()
+    assert BUDGETS["gpu"].words().endswith("; the full TCN")
 
 
 def test_the_papers_learning_rates_hold_where_nothing_was_chosen():
@@ -115,9 +130,9 @@ def test_the_papers_learning_rates_hold_where_nothing_was_chosen():
 
 
 def test_broken_choices_are_named(tmp_path):
-    (tmp_path / "machine.yaml").write_text("systems: [")
-    with pytest.raises(ConfigError, match=r"machine\.yaml"):
-        read_choices("machine", tmp_path)
+    (tmp_path / "machine-gpu.yaml").write_text("systems: [")
+    with pytest.raises(ConfigError, match=r"machine-gpu\.yaml"):
+        read_choices("machine", "gpu", tmp_path)
 
 
 def test_waves_hold_one_shape_and_bases_come_first(study):

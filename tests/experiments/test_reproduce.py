@@ -169,7 +169,23 @@ def test_choices_are_made_inside_train_and_steer_the_runs(tmp_path):
     assert again == chosen
     assert len(read_results(tmp_path / "tuning")) == before
     tune(systems=("expclr",), rates=(1e-4, 1e-2), choices=tmp_path / "choices", **words)
-    assert set(read_choices("machine", tmp_path / "choices").systems) == {"expclr", "simclr"}
+    assert set(read_choices("machine", "smoke", tmp_path / "choices").systems) == {
+        "expclr",
+        "simclr",
+    }
+
+
+def test_a_search_may_stop_before_the_labels(tmp_path):
+    words = {"budget": "smoke", "device": "cpu", "out": tmp_path, "choices": tmp_path / "made"}
+    both = {"systems": ("expclr", "simclr"), "rates": (1e-3,)}
+    chosen = tune("machine", stages=("rates",), **both, **words)
+    assert {name: set(made) for name, made in chosen.systems.items()} == {
+        "expclr": {"U"},
+        "simclr": {"U"},
+    }
+    assert "knob" not in chosen.systems["simclr"]["U"]
+    with pytest.raises(ConfigError, match="stage 'rate'"):
+        tune("machine", stages=("rate",), **words)
 
 
 def test_a_search_out_of_time_chooses_nothing(tmp_path):

@@ -27,6 +27,8 @@ class Budget:
         Numbers of epochs among which choices are made.
     encoder_params : mapping
         Settings of the TCN that differ from its own.
+    method_params : mapping
+        method -> settings that differ from its own.
     per_group : int, optional
         Windows of each group that are used at all.
     """
@@ -38,23 +40,34 @@ class Budget:
     least_steps: int
     sweep_epochs: tuple[int, ...]
     encoder_params: Mapping[str, Any] = field(default_factory=dict)
+    method_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     per_group: int | None = None
 
     def words(self) -> str:
         """The budget in one line, for tables."""
-        network = ", ".join(f"{k} {v}" for k, v in self.encoder_params.items()) or "the full TCN"
+        smaller = {"TCN": self.encoder_params, **self.method_params}
+        network = "; ".join(f"{name} with {_listed(p)}" for name, p in smaller.items() if p)
         return (
             f"{self.name}: {self.epochs} epochs without labels, {self.finetune_epochs} of "
             f"fine-tuning, {self.scratch_epochs} from scratch, at least {self.least_steps} steps "
-            f"on labels, {network}"
+            f"on labels; {network or 'the full TCN'}"
         )
 
 
 BUDGETS = {
     "gpu": Budget("gpu", 40, 40, 40, 500, (20, 40)),
-    "cpu": Budget("cpu", 8, 8, 10, 100, (8,), {"width": 32, "blocks": 6}),
+    "cpu": Budget(
+        "cpu",
+        *(5, 5, 8, 100, (5,)),
+        encoder_params={"width": 32, "blocks": 6, "finest": 64},
+        method_params={"treba": {"hidden": 16}},  # it has a head for each feature
+    ),
     "smoke": Budget("smoke", 1, 1, 1, 2, (1,), {"width": 4, "blocks": 2, "hidden": 8}, per_group=4),
 }
+
+
+def _listed(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
 def budget_named(name: str) -> Budget:

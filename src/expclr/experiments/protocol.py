@@ -105,6 +105,7 @@ def make_job(run: Run, study: Study, budget: Budget, choices: Choices, code: str
     train, _ = study.parts(run.part)
     system = SYSTEMS[run.system]
     config = TrainConfig(method=system.method or "random", random_state=run.seed)
+    config = replace(config, method_params=dict(budget.method_params.get(config.method, {})))
     config = _set(config, system.settings)
     if config.encoder == "tcn":
         config = replace(config, encoder_params=dict(budget.encoder_params))

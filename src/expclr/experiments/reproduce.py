@@ -83,7 +83,7 @@ def reproduce(
     schedule = budget_named(budget or ("gpu" if device.startswith("cuda") else "cpu"))
     study = open_study(data, npz=npz, per_group=per_group or schedule.per_group)
     store = Store(out)
-    chosen = read_choices(study.name, choices) if not smoke else Choices(study.name)
+    chosen = Choices(study.name) if smoke else read_choices(study.name, schedule.name, choices)
     execution = Execution(study, store, code_version(), device=device)
     runs = _selected(runs_of(experiments, study.name, seeds), systems)
     jobs = [make_job(run, study, schedule, chosen, code_version()) for run in runs]

@@ -64,7 +64,8 @@ def report_results(
     written = []
     for name in names:
         cells = cells_of(found.records, name, budget=budget, code=code)
-        written += _one(cells, found, folder, read_choices(cells.dataset, choices), drawn=drawn)
+        chosen = read_choices(cells.dataset, cells.budget, choices)
+        written += _one(cells, found, folder, chosen, drawn=drawn)
     return written
 
 

@@ -40,6 +40,7 @@ SHARES = (0.1, 0.5)  # of the labels, where labels are trained on
 TUNED = (*PAPER_U, "expclr_plus", *ZOO, "cross_entropy")
 SCRATCH = ("expclr", "cross_entropy")
 TUNED_SS = (*PAPER_SS, "expclr_plus")
+STAGES = ("rates", "own", "labels")
 
 Settings = tuple[tuple[str, Any], ...]
 
@@ -56,6 +57,7 @@ def tune(
     device: str = "auto",
     minutes: float | None = None,
     rates: Sequence[float] = LEARNING_RATES,
+    stages: Sequence[str] = STAGES,
     per_group: int | None = None,
     pack: str | Path | None = None,
 ) -> Choices:
@@ -71,24 +73,30 @@ def tune(
     seeds : int
         Runs that a score is the mean of.
     choices : path, optional
-        Folder for ``<dataset>.yaml``; default the package's own.
+        Folder for ``<dataset>-<budget>.yaml``; default the package's own.
     systems : sequence of str
         Only these; default every one that trains.
     rates : sequence of float
         Learning rates to try; the paper's by default.
+    stages : sequence of str
+        "rates": learning rate and epochs without labels; "own": after it, the method's own setting;
+        "labels": learning rates on labels. All by default.
     per_group : int, optional
         Only so many windows of each group.
     """
-    wanted = _known(systems)
+    wanted, stages = _known(systems, TUNED, "system"), _known(stages, STAGES, "stage")
     device = str(resolve_device(device))
     schedule = budget_named(budget or ("gpu" if device.startswith("cuda") else "cpu"))
     study = open_study(data, npz=npz, per_group=per_group or schedule.per_group)
     execution = Execution(study, Store(out), code_version(), device=device)
     search = _Search(execution, schedule, seeds, minutes)
     chosen: dict[str, dict[str, Any]] = {name: {} for name in wanted}
-    _without_labels(search, chosen, rates)
-    _knobs(search, chosen)
-    _with_labels(search, chosen, rates)
+    if "rates" in stages:
+        _without_labels(search, chosen, rates)
+    if "own" in stages:
+        _knobs(search, chosen)
+    if "labels" in stages:
+        _with_labels(search, chosen, rates)
     about = {
         "rule": RULE,
         "budget": schedule.words(),
@@ -103,30 +111,28 @@ def tune(
     found = {name: stages for name, stages in chosen.items() if stages}
     if not found:
         raise DataError(f"no trial could be trained: {next(iter(execution.failed.values()), '')}")
-    made = Choices(study.name, _beside(found, about, study.name, choices), about)
+    before = read_choices(study.name, schedule.name, choices)
+    made = Choices(study.name, _beside(found, about, before), about, schedule.name)
     log.info("%s\n%s", _table(made), write_choices(made, choices))
     if pack:
         execution.store.pack(pack)
     return made
 
 
-def _beside(
-    found: dict[str, Any], about: Mapping[str, Any], dataset: str, folder: str | Path | None
-) -> dict[str, Any]:
+def _beside(found: dict[str, Any], about: Mapping[str, Any], before: Choices) -> dict[str, Any]:
     """What was chosen now, and what is kept of other systems if it was chosen alike."""
-    before = read_choices(dataset, folder)
     alike = ("rule", "budget", "grid", "label_shares", "seeds", "data", "split")
     if any(before.about.get(name) != about[name] for name in alike):
         return found
-    together = dict(before.systems) | found
-    return {name: together[name] for name in TUNED if name in together}
+    together = {name: dict(before.systems.get(name, {})) | found.get(name, {}) for name in TUNED}
+    return {name: stages for name, stages in together.items() if stages}
 
 
-def _known(systems: Sequence[str]) -> Sequence[str]:
-    for name in systems:
-        if name not in TUNED:
-            raise ConfigError(f"no system {name!r} to tune: {suggest(name, list(TUNED))}")
-    return systems or TUNED
+def _known(asked: Sequence[str], names: Sequence[str], kind: str) -> Sequence[str]:
+    for name in asked:
+        if name not in names:
+            raise ConfigError(f"no {kind} {name!r} to tune: {suggest(name, list(names))}")
+    return asked or names
 
 
 class _Search:
@@ -274,12 +280,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--npz")
     parser.add_argument("--choices")
     parser.add_argument("--systems", default="")
+    parser.add_argument("--stages", default="", help=f"of {', '.join(STAGES)}")
+    parser.add_argument("--rates", default="", help="learning rates, with commas between")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--per-group", type=int)
     parser.add_argument("--pack")
     given = vars(parser.parse_args(arguments))
-    given["systems"] = [name for name in given["systems"].split(",") if name]
+    for words in ("systems", "stages", "rates"):
+        given[words] = [word for word in given[words].split(",") if word]
+    given["rates"] = [float(rate) for rate in given["rates"]] or LEARNING_RATES
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
         tune(**given)

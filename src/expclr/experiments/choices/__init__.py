@@ -1,4 +1,4 @@
-"""Hyper-parameters chosen on validation data, one file a dataset, and how they are looked up."""
+"""Hyper-parameters chosen on validation data, a file for each dataset and budget."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ class Choices:
         system -> stage ("U", "S" or "SS") -> {"lr", "epochs", "params", "score"}.
     about : mapping
         How they were found: budget, rule, data, split, code, seed.
+    budget : str
+        That they were found with and are meant for.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Choices:
     dataset: str
     systems: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
+    budget: str = "gpu"
 
     def of(self, system: str, stage: str, *, epochs: int) -> tuple[dict[str, Any], str]:
         """Learning rate, epochs and settings, and what chose them; ``epochs`` is the fallback."""
@@ -86,16 +89,16 @@ class Choices:
         return _USUAL, "no choice was made"
 
 
-def read_choices(dataset: str, folder: str | Path | None = None) -> Choices:
-    """The choices kept for a dataset; without a file the published learning rates hold."""
+def read_choices(dataset: str, budget: str, folder: str | Path | None = None) -> Choices:
+    """What is kept for a dataset and budget; without a file the published learning rates hold."""
     import yaml
 
-    path = Path(folder or HERE) / f"{dataset}.yaml"
+    path = _path(dataset, budget, folder)
     if not path.exists():
-        return Choices(dataset)
+        return Choices(dataset, budget=budget)
     try:
         held = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return Choices(dataset, held["systems"], held["about"])
+        return Choices(dataset, held["systems"], held["about"], budget)
     except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"{path} holds no choices ({error}): delete it, or write it with expclr sweep"
@@ -103,12 +106,15 @@ def read_choices(dataset: str, folder: str | Path | None = None) -> Choices:
 
 
 def write_choices(choices: Choices, folder: str | Path | None = None) -> Path:
-    """Write ``<dataset>.yaml``, scores included."""
+    """Write ``<dataset>-<budget>.yaml``, scores included."""
     import yaml
 
-    place = Path(folder or HERE)
-    place.mkdir(parents=True, exist_ok=True)
-    path = place / f"{choices.dataset}.yaml"
+    path = _path(choices.dataset, choices.budget, folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
     held = {"about": dict(choices.about), "systems": dict(choices.systems)}
     write_text(path, yaml.safe_dump(held, sort_keys=False, default_flow_style=None, width=100))
     return path
+
+
+def _path(dataset: str, budget: str, folder: str | Path | None) -> Path:
+    return Path(folder or HERE) / f"{dataset}-{budget}.yaml"
