@@ -18,6 +18,7 @@ __all__ = ["KINDS", "Column", "Kind", "describe", "encode"]
 Kind = Literal["numeric", "ordinal", "categorical", "cyclic"]
 KINDS: tuple[str, ...] = get_args(Kind)
 _MOST_CATEGORIES = 1000
+_FEW = 20  # categories, which may all be different by chance
 _LARGEST = 1e100  # its square, summed over any number of rows, is still a float
 
 
@@ -131,15 +132,16 @@ def _by_dtype(table: Table, j: int) -> Column:
 def _with_vocabulary(table: Table, column: Column) -> Column:
     if column.kind not in ("ordinal", "categorical"):
         return column
-    found = {key for key in spellings(table.column(column.index)) if key is not None}
+    present = [key for key in spellings(table.column(column.index)) if key is not None]
+    found = set(present)
     if not found:
         return replace(column, kind="numeric")  # nothing in it: refused by name later
     if column.kind == "ordinal":
         return replace(column, vocabulary=_order(table, column, found))
-    if len(found) > _MOST_CATEGORIES:
+    if len(found) > _MOST_CATEGORIES or len(found) == len(present) > _FEW:
         raise DataError(
-            f"column {column.name!r} holds {len(found)} categories, more than "
-            f"{_MOST_CATEGORIES}: is it an identifier? Leave it out, or give it as numbers"
+            f"column {column.name!r} holds {len(found)} categories in {len(present)} windows: is "
+            "it an identifier? Leave it out, or give it as numbers"
         )
     return replace(column, vocabulary=tuple(sorted(found)))
 
