@@ -15,9 +15,11 @@ from expclr.evaluation.linear_head import fit_linear_head
 from expclr.evaluation.scores import score
 from expclr.evaluation.suggestions import suggest_labels
 
-__all__ = ["Chooser", "label_loop"]
+__all__ = ["PROTOCOL", "Chooser", "label_loop"]
 
 Chooser = Literal["suggested", "random"]
+
+PROTOCOL = "linear, standardised"  # of the probe that judges
 
 
 def label_loop(
@@ -30,9 +32,9 @@ def label_loop(
     budgets: tuple[int, ...] = (10, 20, 30, 50, 100, 200),
     random_state: int = 0,
 ) -> list[dict[str, float]]:
-    """Label windows up to each budget, fit a linear probe on them, read its test accuracy.
+    """Label windows up to each budget, and read what a linear probe makes of them.
 
-    While the labels are of one class, every window is taken for it.
+    The probe is the standardised one. While the labels are of one class, every window is taken for it.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from expclr.evaluation.label_loops import PROTOCOL
 from expclr.report import Bars, Histogram, Lines, Mark, Section, Series, Table, Text
 
 __all__ = [
@@ -207,7 +208,7 @@ def suggestion_sections(values: Values) -> list[Section]:
             "Which windows to label",
             series,
             x_label="labels",
-            y_label="accuracy of the linear probe (%)",
+            y_label=f"accuracy (%) of the probe ({PROTOCOL})",
             log_x=True,
             caption="The line higher up on the left needs fewer labels. Whiskers: standard error "
             f"over {seeds} repetitions; suggestions differ between them only where there are too "

@@ -19,7 +19,7 @@ from expclr.evaluation.certificates import Certificate, certify_ratios
 from expclr.evaluation.inputs import check_disjoint
 from expclr.evaluation.intervals import pairs_needed
 from expclr.evaluation.label_curves import LabelCurve, labels_needed
-from expclr.evaluation.label_loops import Chooser, label_loop
+from expclr.evaluation.label_loops import PROTOCOL, Chooser, label_loop
 from expclr.evaluation.outliers import leave_one_class_out, outlier_scores
 from expclr.evaluation.pair_ratios import PairRatios
 from expclr.evaluation.retrieval import retrieval_quality
@@ -284,7 +284,8 @@ def suggestion_records(Z: Embeddings, train: Windows, test: Windows) -> list[dic
         for step, budget in enumerate(budgets):
             numbers = {m: Mean.of([loop[step][m] for loop in loops]) for m in METRICS}
             record = {m: {"mean": n.mean, "error": n.error} for m, n in numbers.items()}
-            records.append({"chooser": chooser, "labels": budget, "seeds": SEEDS, **record})
+            told = {"chooser": chooser, "protocol": PROTOCOL, "labels": budget, "seeds": SEEDS}
+            records.append(told | record)
     return records
 
 
