@@ -34,7 +34,7 @@ def label_loop(
 ) -> list[dict[str, float]]:
     """Label windows up to each budget, and read what a linear probe makes of them.
 
-    The probe is the standardised one. While the labels are of one class, every window is taken for it.
+    The probe is the standardised one; labels of one class make every window of that class.
 
     Parameters
     ----------
