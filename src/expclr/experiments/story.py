@@ -16,6 +16,7 @@ from expclr.report import (
     Report,
     Section,
     Series,
+    Text,
     embedding_map,
     gallery,
     pair_ratios,
@@ -58,8 +59,8 @@ def advice(values: dict[str, Any]) -> list[Section]:
         "fusing": "Features at the time of use",
         "groups": "Groups",
     }
-    found = {titles[finding["about"]]: finding["text"] for finding in values["advice"]}
-    return [KeyValues("What to think of", found)] if found else []
+    found = [f"{titles[finding['about']]}: {finding['text']}" for finding in values["advice"]]
+    return [Text("What to think of", found)] if found else []
 
 
 def learning(learner: RepresentationLearner) -> list[Section]:
