@@ -27,6 +27,7 @@ from expclr.methods.base import Method
 
 __all__ = [
     "DivergedError",
+    "EmptyBatchWarning",
     "Examples",
     "History",
     "Run",
@@ -46,6 +47,10 @@ History = list[dict[str, Any]]  # a record for each epoch
 
 class TrainingInterrupted(UserWarning):
     """Training stopped at Ctrl-C; the last finished epoch is kept."""
+
+
+class EmptyBatchWarning(UserWarning):
+    """Batches without any pair that a method could learn from; said after the first epoch."""
 
 
 class DivergedError(RuntimeError):
@@ -235,6 +240,8 @@ def _progress(done: int, schedule: Schedule, name: str) -> tqdm[int]:
 def mean_of_finite(losses: Tensor, epoch: int, lr: float) -> float:
     """The mean of an epoch's losses; an error that names the first step that is not finite."""
     values = losses.tolist()
+    if epoch == 0 and 0.0 in values:
+        warnings.warn(_what_taught_nothing(values), EmptyBatchWarning)
     for step, value in enumerate(values):
         if not math.isfinite(value):
             raise DivergedError(
@@ -242,6 +249,13 @@ def mean_of_finite(losses: Tensor, epoch: int, lr: float) -> float:
                 f"{lr:.2g}: try a lower lr, or look for extreme values in X and F"
             )
     return math.fsum(values) / len(values)
+
+
+def _what_taught_nothing(losses: list[float]) -> str:
+    return (
+        f"{losses.count(0.0)} of {len(losses)} batches taught nothing: in features or labels "
+        "their windows are all alike, or no two are. Larger batches, or features that vary, help"
+    )
 
 
 def _how_to_go_on(history: list[Any], schedule: Schedule, checkpoint: Checkpoint | None) -> str:

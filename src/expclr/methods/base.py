@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+
+from expclr.errors import ConfigError, DataError
 
 __all__ = ["Batch", "Encode", "Method", "View", "one_hot", "unchanged"]
 
@@ -44,11 +46,20 @@ class Method(nn.Module):
     takes_labels: bool = False  # beside features, where windows have them
     alone: ClassVar[bool] = False  # learns from a window without another to compare it with
     finetune: ClassVar[str] = "expclr"  # the method that goes on with few labels
+    finetune_params: ClassVar[dict[str, Any]] = {}  # its settings there, where none are given
+    finetune_epochs: ClassVar[int] = 40
     trains: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
         self.view: View = unchanged
+
+    def __call__(self, z: Tensor, target: Tensor | None = None) -> Tensor:
+        """``forward`` of embeddings and a target whose shapes go together."""
+        if self.target != "none":
+            _check(type(self).__name__, self.target, z, target)
+        loss: Tensor = super().__call__(z, target)
+        return loss
 
     @property
     def augments(self) -> bool:
@@ -63,6 +74,11 @@ class Method(nn.Module):
 
     def step(self, encode: Encode, batch: Batch) -> Tensor:
         """Encode the views of one batch and return its loss."""
+        if self.views > 1 and self.view is unchanged:
+            raise ConfigError(
+                f"{type(self).__name__} compares two views of each window, and draws none: "
+                "give augmentations, or set its view"
+            )
         x, lengths = batch.x, batch.lengths
         # Each view is encoded by itself: the rows of all ranks are gathered view by view.
         z = [encode(self.view(x, lengths), lengths) for _ in range(self.views)]
@@ -72,6 +88,19 @@ class Method(nn.Module):
 def unchanged(x: Tensor, lengths: Tensor | None = None) -> Tensor:
     """The windows as they are."""
     return x
+
+
+def _check(name: str, kind: str, z: Tensor, target: Tensor | None) -> None:
+    wanted = {"features": "features (b, d)", "labels": "labels (b,)"}[kind]
+    if target is None:
+        raise DataError(f"{name} has no target: give {wanted}")
+    if target.ndim != (2 if kind == "features" else 1):
+        raise DataError(f"{name} has a target of shape {tuple(target.shape)}: give {wanted}")
+    if not len(target) or not len(z) or len(z) % len(target):
+        raise DataError(
+            f"{len(z)} embeddings for {len(target)} targets: give as many rows, or twice as many, "
+            "first all of view 1, then all of view 2"
+        )
 
 
 def one_hot(labels: Tensor, classes: int) -> Tensor:

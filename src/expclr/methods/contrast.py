@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from expclr.errors import ConfigError, DataError
+from expclr.errors import ConfigError
 from expclr.methods.pairs import feature_distances
 
 __all__ = [
@@ -82,13 +82,7 @@ def informed_distances(features: Tensor) -> tuple[Tensor, Tensor]:
 
 def views_in(z: Tensor, target: Tensor) -> int:
     """How many views of each target the rows of z hold."""
-    views, rest = divmod(len(z), len(target))
-    if rest or not views:
-        raise DataError(
-            f"{len(z)} embeddings for {len(target)} targets: give as many rows, or twice as many, "
-            "first all of view 1, then all of view 2"
-        )
-    return views
+    return len(z) // len(target)
 
 
 def wide(f: Tensor) -> Tensor:
