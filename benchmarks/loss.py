@@ -1,7 +1,7 @@
 """ExpCLR's loss over large batches, all pairs at once and by blocks; and losses beside peers'.
 
     OMP_NUM_THREADS=1 python benchmarks/loss.py --out benchmarks/results/loss_cpu.json
-    python benchmarks/loss.py --sizes 64 512 4096 16384 32768 --dense 16384 --out benchmarks/results/loss_h200.json
+    python benchmarks/loss.py --sizes 64 512 4096 16384 32768 --dense 16384 --out ...   # on a GPU
 
 Random embeddings (n, 100) and features (n, 561); forward and backward together. "naive" is the
 formula written down with torch.cdist in its default mode (products of matrices in float32): fast,

@@ -1,6 +1,7 @@
 """Training steps a second: plain loop, fast path, many runs at once.
 
     python benchmarks/training.py --out benchmarks/results/training_h200.json
+    python benchmarks/training.py --windows 256 --counts 1 2 --out ...     # only to see it run
 
 Windows of uci_har's shape (9 channels x 128 timepoints, 561 features), drawn at random; the
 paper's TCN (width 64, kernel 3, 8 blocks) and the ExpCLR loss over batches of 64. Each way of
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from machine import machine, write
+from machine import machine, peak_gb, write
 
 from expclr import fast
 from expclr import train_many as stacks
@@ -31,6 +32,7 @@ from expclr.methods import METHODS
 from expclr.train import Run, Schedule
 
 N, C, T, D, E = 7352, 9, 128, 561, 100
+FEW = 2000  # windows for what is slow
 
 
 @functools.cache
@@ -108,47 +110,58 @@ def _told_to(way: str) -> Iterator[None]:
 Ways = dict[str, Callable[[], dict[str, float]]]
 
 
-def ways_of_one(device: torch.device) -> Ways:
+def ways_of_one(device: torch.device, n: int) -> Ways:
     """Of a single run; the slow ones over few windows."""
+    few = min(n, FEW)
     return {
         "plain, elementwise dropout": lambda: of_one_run(
-            run(device, n=2000, epochs=2, dropout_kind="element"), "plain"
+            run(device, n=few, epochs=2, dropout_kind="element"), "plain"
         ),
-        "plain": lambda: of_one_run(run(device, n=2000, epochs=2), "plain"),
-        "captured": lambda: of_one_run(run(device), "captured"),
-        "compiled": lambda: of_one_run(run(device), "compiled"),
-        "compiled, bfloat16": lambda: of_one_run(run(device, precision="bfloat16"), "compiled"),
+        "plain": lambda: of_one_run(run(device, n=few, epochs=2), "plain"),
+        "captured": lambda: of_one_run(run(device, n=n), "captured"),
+        "captured, bfloat16": lambda: of_one_run(
+            run(device, n=n, precision="bfloat16"), "captured"
+        ),
+        "compiled": lambda: of_one_run(run(device, n=n), "compiled"),
+        "compiled, bfloat16": lambda: of_one_run(
+            run(device, n=n, precision="bfloat16"), "compiled"
+        ),
     }
 
 
-def ways_of_many(device: torch.device, counts: list[int], methods: list[str]) -> Ways:
-    """Of stacks of ExpCLR runs, compiled; and of 16 runs of other methods, not compiled."""
+def ways_of_many(device: torch.device, n: int, counts: list[int], methods: list[str]) -> Ways:
+    """Of stacks of ExpCLR runs, compiled; and of other methods, not compiled."""
+    few, most = min(n, FEW), min(16, max(counts))
 
     def stack(count: int, *, compiled: bool, **settings: Any) -> dict[str, float]:
-        runs = [run(device, seed, **settings) for seed in range(count)]
+        runs = [run(device, seed, **({"n": n} | settings)) for seed in range(count)]
         return of_a_stack(runs, compiled=compiled)
 
     ways: Ways = {
         f"stack of {count}, compiled": functools.partial(stack, count, compiled=True)
         for count in counts
     }
-    ways["stack of 16"] = functools.partial(stack, 16, compiled=False)
-    ways["stack of 16, float32"] = functools.partial(stack, 16, compiled=False, precision="float32")
+    ways[f"stack of {most}"] = functools.partial(stack, most, compiled=False)
+    ways[f"stack of {most}, float32"] = functools.partial(
+        stack, most, compiled=False, precision="float32"
+    )
     for method in methods:
-        ways[f"stack of 16, {method}"] = functools.partial(
-            stack, 16, compiled=False, method=method, n=2000, epochs=2
+        ways[f"stack of {most}, {method}"] = functools.partial(
+            stack, most, compiled=False, method=method, n=few, epochs=2
         )
     return ways
 
 
 def _tried(name: str, way: Callable[[], dict[str, float]], device: torch.device) -> dict[str, Any]:
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats(device)
-    try:
-        result: dict[str, Any] = way()
-    except Exception as error:  # one way that fails must not cost the others
-        result = {"failed": f"{type(error).__name__}: {str(error)[:300]}"}
-    result["peak_gb"] = round(torch.cuda.max_memory_allocated(device) / 1e9, 2)
+    result: dict[str, Any] = {}
+
+    def work() -> None:
+        try:
+            result.update(way())
+        except Exception as error:  # one way that fails must not cost the others
+            result["failed"] = f"{type(error).__name__}: {str(error)[:300]}"
+
+    result["peak_gb"] = peak_gb(work, device)
     print(f"{name:40} {result}", flush=True)
     return result
 
@@ -157,12 +170,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--counts", type=int, nargs="*", default=[4, 16, 64])
+    parser.add_argument("--counts", type=int, nargs="*", default=[1, 8, 16, 64])
+    parser.add_argument("--windows", type=int, default=N)
     parser.add_argument("--methods", nargs="*", default=["expclr_plus", "simclr", "supcon"])
     options = parser.parse_args()
     device = resolve_device(options.device)
     results: dict[str, Any] = {}
-    ways = ways_of_one(device) | ways_of_many(device, options.counts, options.methods)
+    n = options.windows
+    ways = ways_of_one(device, n) | ways_of_many(device, n, options.counts, options.methods)
     for name, way in ways.items():
         results[name] = _tried(name, way, device)
         write(options.out, {"machine": machine(), "ways": results})
