@@ -132,6 +132,24 @@ def test_collapsed_embeddings_give_finite_gradients(name):
     assert gradient.isfinite().all()
 
 
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_loss_alone_falls_in_a_loop_of_ones_own(name):
+    batch, generator = _batch(), torch.Generator().manual_seed(4)
+    method = _method(name, batch).eval()
+    shape = (2, B, 128, 5) if name == "tstcc" else (B * METHODS[name].views, E)
+    z = torch.randn(shape, generator=generator).requires_grad_()
+    optimizer = torch.optim.Adam([z, *method.parameters()], lr=5e-3)
+    losses = []
+    for _ in range(20):
+        with seeded(5):
+            loss = method(z, batch.target(method.target))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] - 0.02 * abs(losses[0])
+
+
 @pytest.mark.parametrize("name", list(METHODS))
 def test_a_method_can_be_told_in_one_sentence(name):
     doc = METHODS[name].__doc__

@@ -5,7 +5,7 @@ import pytest
 from expclr.errors import ConfigError
 from expclr.experiments.budgets import BUDGETS
 from expclr.experiments.choices import Choices, read_choices, write_choices
-from expclr.experiments.paper import EXPERIMENTS, FRACTIONS, SYSTEMS, Run, runs_of
+from expclr.experiments.paper import EXPERIMENTS, FRACTIONS, SYSTEMS, Run, foreign, runs_of
 from expclr.experiments.plan import waves
 from expclr.experiments.protocol import data_of, labelled_share, make_job
 from expclr.experiments.study_data import open_study
@@ -106,6 +106,15 @@ def test_choices_are_kept_with_their_scores(tmp_path, study):
     assert "validation" in job.chosen_by
     plain = job_of(study, Run("machine", "simclr", "U", 0), "gpu", choices)
     assert plain.chosen_by == "no choice was made"
+
+
+def test_a_method_of_ones_own_is_compared_by_its_name(study):
+    name = "expclr.methods.rkd:RKDLoss"
+    runs = [run for run in runs_of(["tau"], "machine", 2, also=[name]) if run.system == name]
+    assert [(run.mode, run.seed) for run in runs] == [("U", 0), ("U", 1)]
+    assert job_of(study, runs[0]).config.method == name
+    with pytest.raises(ConfigError, match="cannot import"):
+        foreign(["nowhere:Loss"])
 
 
 def test_what_one_budget_chose_is_not_used_with_another(tmp_path):

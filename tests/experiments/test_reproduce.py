@@ -175,6 +175,17 @@ def test_choices_are_made_inside_train_and_steer_the_runs(tmp_path):
     }
 
 
+def test_a_method_of_ones_own_is_searched_run_and_shown_by_its_name(tmp_path):
+    mine = "expclr.methods.rkd:RKDLoss"
+    words = {"budget": "smoke", "device": "cpu", "choices": tmp_path / "made"}
+    tune("machine", systems=(mine,), rates=(1e-3,), out=tmp_path / "tuning", **words)
+    assert set(read_choices("machine", "smoke", tmp_path / "made").systems) == {mine}
+    reproduce(["zoo"], systems=(mine, "rkd"), smoke=True, device="cpu", out=tmp_path / "results")
+    rows = tables(tmp_path / "results")
+    assert f"| {mine} |" in rows
+    assert "| RKD distance |" in rows
+
+
 def test_a_search_may_stop_before_the_labels(tmp_path):
     words = {"budget": "smoke", "device": "cpu", "out": tmp_path, "choices": tmp_path / "made"}
     both = {"systems": ("expclr", "simclr"), "rates": (1e-3,)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from expclr.errors import ConfigError, suggest
+from expclr.methods import METHODS
 
 __all__ = [
     "BATCH_SIZES",
@@ -19,6 +20,7 @@ __all__ = [
     "TAUS",
     "Run",
     "System",
+    "foreign",
     "runs_of",
 ]
 
@@ -56,37 +58,53 @@ class System:
     ours: bool = False
 
 
-SYSTEMS = {
-    "cross_entropy": System("Cross-Entropy", "cross_entropy"),
-    "raw_features": System("Expert Features", None),
-    "random": System("Random Init", "random"),
-    "expclr": System("ExpCLR", "expclr"),
-    "simclr": System("SimCLR", "simclr", knob=("temperature", (0.1, 0.2, 0.5))),
-    "sleepprior": System("SleepPriorCL", "sleepprior", knob=("temperature", (0.07, 0.2, 0.5))),
-    "kim2021": System("Kim 2021", "relaxed", knob=("sigma", (1.0, "median"))),
-    # The original's encoder, whose flattened map is the embedding, and its batch size.
-    "tstcc": System(
-        "TS-TCC", "tstcc", {"encoder": "tstcc", "embedding_dim": "flat", "batch_size": 128}
-    ),
-    "treba": System("TREBA Contrastive Loss", "treba", knob=("temperature", (0.07, 0.2, 0.5))),
-    "decoding": System("Expert Feature Decoding", "decoding"),
-    "nhnm": System("ExpCLR (NHNM)", "quadratic"),
-    "expclr_plus": System(
-        "expclr_plus", "expclr_plus", knob=("decoding", (0.3, 1.0, 3.0)), ours=True
-    ),
-    "rocket": System("rocket + ridge", None, ours=True),
-    "rocket_features": System("rocket and expert features + ridge", None, ours=True),
-    "pair": System("Pair loss", "pair", ours=True),
-    "logratio": System("Log-ratio (Kim 2019)", "logratio", ours=True),
-    "rankncontrast": System("Rank-N-Contrast", "rankncontrast", ours=True),
-    "yaware": System("y-aware InfoNCE", "yaware", ours=True),
-    "softclt": System("SoftCLT weights", "softclt", ours=True),
-    "domainssl": System("DomainSSL", "domainssl", ours=True),
-    "rkd": System("RKD distance", "rkd", ours=True),
-}
+class _Systems(dict[str, System]):
+    """Systems by name; any other method of the registry, or "module:object", by its own name."""
+
+    def __missing__(self, name: str) -> System:
+        if name in METHODS or ":" in name:
+            return System(name, name, ours=True)
+        raise KeyError(name)
+
+
+SYSTEMS = _Systems(
+    {
+        "cross_entropy": System("Cross-Entropy", "cross_entropy"),
+        "raw_features": System("Expert Features", None),
+        "random": System("Random Init", "random"),
+        "expclr": System("ExpCLR", "expclr"),
+        "simclr": System("SimCLR", "simclr", knob=("temperature", (0.1, 0.2, 0.5))),
+        "sleepprior": System("SleepPriorCL", "sleepprior", knob=("temperature", (0.07, 0.2, 0.5))),
+        "kim2021": System("Kim 2021", "relaxed", knob=("sigma", (1.0, "median"))),
+        # The original's encoder, whose flattened map is the embedding, and its batch size.
+        "tstcc": System(
+            "TS-TCC", "tstcc", {"encoder": "tstcc", "embedding_dim": "flat", "batch_size": 128}
+        ),
+        "treba": System("TREBA Contrastive Loss", "treba", knob=("temperature", (0.07, 0.2, 0.5))),
+        "decoding": System("Expert Feature Decoding", "decoding"),
+        "nhnm": System("ExpCLR (NHNM)", "quadratic"),
+        "expclr_plus": System(
+            "expclr_plus", "expclr_plus", knob=("decoding", (0.3, 1.0, 3.0)), ours=True
+        ),
+        "rocket": System("rocket + ridge", None, ours=True),
+        "rocket_features": System("rocket and expert features + ridge", None, ours=True),
+        "pair": System("Pair loss", "pair", ours=True),
+        "logratio": System("Log-ratio (Kim 2019)", "logratio", ours=True),
+        "rankncontrast": System("Rank-N-Contrast", "rankncontrast", ours=True),
+        "yaware": System("y-aware InfoNCE", "yaware", ours=True),
+        "softclt": System("SoftCLT weights", "softclt", ours=True),
+        "domainssl": System("DomainSSL", "domainssl", ours=True),
+        "rkd": System("RKD distance", "rkd", ours=True),
+    }
+)
 PAPER_U = ("expclr", "simclr", "sleepprior", "kim2021", "tstcc", "treba", "decoding")
 PAPER_SS = ("expclr", "tstcc", "kim2021", "simclr", "sleepprior")
-ZOO = ("pair", "logratio", "rankncontrast", "yaware", "softclt", "domainssl", "rkd")
+_COMPARED = {system.method for system in SYSTEMS.values()}
+ZOO = (
+    *("pair", "logratio", "rankncontrast", "yaware", "softclt", "domainssl", "rkd"),
+    # What the registry holds besides comes along by itself.
+    *(name for name in METHODS if name not in _COMPARED and METHODS[name].target != "labels"),
+)
 
 
 @dataclass(frozen=True)
@@ -208,8 +226,12 @@ EXPERIMENTS: dict[str, Plan] = {
 }
 
 
-def runs_of(experiments: Sequence[str], dataset: str, seeds: int) -> list[Run]:
+def runs_of(
+    experiments: Sequence[str], dataset: str, seeds: int, *, also: Sequence[str] = ()
+) -> list[Run]:
     """The runs of some experiments, or of "all", each once, in order.
+
+    ``also`` names further methods, which are trained without labels.
 
     Examples
     --------
@@ -223,4 +245,10 @@ def runs_of(experiments: Sequence[str], dataset: str, seeds: int) -> list[Run]:
         if name not in EXPERIMENTS:
             raise ConfigError(f"no experiment {name!r}: {suggest(name, ['all', *EXPERIMENTS])}")
     found = [run for n in names for s in range(seeds) for run in EXPERIMENTS[n](dataset, s)]
+    found += [Run(dataset, name, "U", seed) for name in also for seed in range(seeds)]
     return list(dict.fromkeys(found))
+
+
+def foreign(names: Sequence[str]) -> list[str]:
+    """Those names that are "module:object", which must hold a method."""
+    return [name for name in names if ":" in name and METHODS[name]]

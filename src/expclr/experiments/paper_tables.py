@@ -301,7 +301,9 @@ def _both(cells: Cells, system: str, variant: tuple[tuple[str, object], ...]) ->
 
 def zoo(cells: Cells) -> Grid:
     """Every method that learns without labels, later ones too."""
-    systems = (*PAPER_U, "nhnm", "expclr_plus", *ZOO)
+    named = (*PAPER_U, "nhnm", "expclr_plus", *ZOO)
+    others = sorted({k.system for k in cells.cells if k.mode == "U"}.difference(named))
+    systems = (*named, *others)
     rows = [
         (
             SYSTEMS[s].label,
@@ -310,7 +312,7 @@ def zoo(cells: Cells) -> Grid:
         for s in systems
         if cells.of(s, "U")
     ]
-    if not any(cells.of(s, "U") for s in ZOO):
+    if not any(cells.of(s, "U") for s in (*ZOO, *others)):
         rows = []
     columns = [f"{SPOKEN[p]}, {_spoken(m)}" for p in COMPARED for m in _BOTH]
     return Grid("Every method without labels", ["method", *columns], rows, _how(cells))

@@ -18,7 +18,7 @@ from expclr.experiments import untrained
 from expclr.experiments.budgets import budget_named
 from expclr.experiments.choices import Choices, read_choices
 from expclr.experiments.execute import Execution
-from expclr.experiments.paper import EXPERIMENTS, Run, runs_of
+from expclr.experiments.paper import EXPERIMENTS, Run, foreign, runs_of
 from expclr.experiments.plan import calibrate, plan_text, waves
 from expclr.experiments.protocol import Job, make_job
 from expclr.experiments.store import Store, code_version
@@ -65,7 +65,7 @@ def reproduce(
         Folder of hyper-parameters other than the package's own.
     device : str
     systems : sequence of str
-        Only these systems.
+        Only these systems; ``"my_module:MyMethod"`` is trained without labels.
     minutes : float, optional
         Begin no further wave of runs after so many minutes.
     pack : path, optional
@@ -85,7 +85,7 @@ def reproduce(
     store = Store(out)
     chosen = Choices(study.name) if smoke else read_choices(study.name, schedule.name, choices)
     execution = Execution(study, store, code_version(), device=device)
-    runs = _selected(runs_of(experiments, study.name, seeds), systems)
+    runs = _selected(runs_of(experiments, study.name, seeds, also=foreign(systems)), systems)
     jobs = [make_job(run, study, schedule, chosen, code_version()) for run in runs]
     todo = pending(jobs, execution)
     _show(study, execution, todo, sum(job.key in store for job in jobs), fast=smoke)

@@ -20,7 +20,7 @@ from expclr.errors import ConfigError, DataError, suggest
 from expclr.experiments.budgets import Budget, budget_named
 from expclr.experiments.choices import Choices, read_choices, write_choices
 from expclr.experiments.execute import Execution
-from expclr.experiments.paper import LEARNING_RATES, PAPER_SS, PAPER_U, SYSTEMS, ZOO, Run
+from expclr.experiments.paper import LEARNING_RATES, PAPER_SS, PAPER_U, SYSTEMS, ZOO, Run, foreign
 from expclr.experiments.plan import waves
 from expclr.experiments.protocol import make_job
 from expclr.experiments.reproduce import pending
@@ -84,7 +84,8 @@ def tune(
     per_group : int, optional
         Only so many windows of each group.
     """
-    wanted, stages = _known(systems, TUNED, "system"), _known(stages, STAGES, "stage")
+    stages = _known(stages, STAGES, "stage")
+    wanted = _known(systems, [*TUNED, *foreign(systems)], "system")
     device = str(resolve_device(device))
     schedule = budget_named(budget or ("gpu" if device.startswith("cuda") else "cpu"))
     study = open_study(data, npz=npz, per_group=per_group or schedule.per_group)
@@ -124,7 +125,10 @@ def _beside(found: dict[str, Any], about: Mapping[str, Any], before: Choices) ->
     alike = ("rule", "budget", "grid", "label_shares", "seeds", "data", "split")
     if any(before.about.get(name) != about[name] for name in alike):
         return found
-    together = {name: dict(before.systems.get(name, {})) | found.get(name, {}) for name in TUNED}
+    together = {
+        name: dict(before.systems.get(name, {})) | found.get(name, {})
+        for name in dict.fromkeys([*TUNED, *before.systems, *found])
+    }
     return {name: stages for name, stages in together.items() if stages}
 
 
