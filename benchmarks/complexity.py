@@ -25,18 +25,23 @@ from expclr.engine import adam, resolve_device, seeded
 from expclr.loss import loss_of
 from expclr.methods import ExpCLRLoss
 from expclr.methods.base import Batch
+from expclr.methods.streamed import Formula, streamed_loss
 from expclr.train import embed
 
 Work = Callable[[], object]
+BLOCK = 1 << 18  # pairs: small, so that the growth of memory is seen with few rows
 
 
-def loss(device: torch.device, *, n: int = 1024, streamed: bool = False) -> Work:
-    """Value and gradient of ExpCLR's loss of n rows."""
+def loss(device: torch.device, *, n: int = 1024, block: int = 0) -> Work:
+    """Value and gradient of ExpCLR's loss of n rows; by blocks of so many pairs, if any."""
     generator = torch.Generator().manual_seed(0)
     z = torch.randn(n, 100, generator=generator).to(device).requires_grad_()
     features = torch.randn(n, 561, generator=generator).to(device)
-    value = ExpCLRLoss(streamed=streamed)
-    return lambda: torch.autograd.grad(value(z, features), z)
+    value = ExpCLRLoss(streamed=False)
+    if not block:
+        return lambda: torch.autograd.grad(value(z, features), z)
+    formula = Formula(value.pair_loss, value.similarity, value.normalize, value.tau)
+    return lambda: torch.autograd.grad(streamed_loss(z, features, formula, block=block), z)
 
 
 def step(device: torch.device, *, b: int = 16, t: int = 128, c: int = 9, e: int = 100) -> Work:
@@ -72,8 +77,8 @@ def growths(largest: int) -> Growths:
     """What grows with what; ``largest`` scales the sizes of the losses."""
     return {
         "loss, all pairs": (loss, "n", [largest // 16, largest // 8, largest // 4, largest // 2]),
-        "loss, streamed": (
-            functools.partial(loss, streamed=True),
+        "loss, by blocks": (
+            functools.partial(loss, block=BLOCK),
             "n",
             [largest // 8, largest // 4, largest // 2, largest],
         ),
@@ -94,7 +99,9 @@ def grown(make: Callable[..., Work], name: str, sizes: list[int], device: torch.
         work()
         peak = peak_gb(work, device)
         ms = quickest_ms(work, device, repeats=3, seconds=2.0)
-        points.append({name: size, "ms": ms, "peak_mb": None if peak is None else 1e3 * peak})
+        points.append(
+            {name: size, "ms": ms, "peak_mb": None if peak is None else round(1e3 * peak, 1)}
+        )
     half = points[len(points) // 2 - 1 :]
     return {
         "over": name,
