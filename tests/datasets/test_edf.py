@@ -169,9 +169,8 @@ def test_damaged_files_raise_data_errors_and_nothing_else(edf: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 4))
-def test_many_more_damaged_files_raise_data_errors(edf: Path, seed: int) -> None:
-    assert fuzz([edf], lambda: read_all(edf), times=10_000, seed=seed) > 2500
+def test_many_more_damaged_files_raise_data_errors(edf: Path) -> None:
+    assert fuzz([edf], lambda: read_all(edf), times=10_000, seed=1) > 2500
 
 
 def test_damaged_note_records_raise_data_errors(tmp_path: Path) -> None:
@@ -179,7 +178,7 @@ def test_damaged_note_records_raise_data_errors(tmp_path: Path) -> None:
     stages = [(30 * i, 30, f"Sleep stage {rng.choice('W1234R')}") for i in range(60)]
     path = write_edf(tmp_path / "a.edf", {}, notes=stages)
     assert len(tals(stages)) > 1000
-    assert fuzz([path], lambda: read_edf_notes(path), times=1000) > 300
+    assert fuzz([path], lambda: read_edf_notes(path), times=3000) > 900
 
 
 @needs_data

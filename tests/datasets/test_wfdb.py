@@ -225,9 +225,8 @@ def test_damaged_files_raise_data_errors_and_nothing_else(record: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 4))
-def test_many_more_damaged_files_raise_data_errors(record: Path, seed: int) -> None:
-    assert fuzz(parts(record), lambda: read_all(record), times=10_000, seed=seed) > 5000
+def test_many_more_damaged_files_raise_data_errors(record: Path) -> None:
+    assert fuzz(parts(record), lambda: read_all(record), times=10_000, seed=1) > 5000
 
 
 @needs_data

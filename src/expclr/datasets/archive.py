@@ -86,7 +86,8 @@ def _check(zipped: zipfile.ZipFile, path: Path, stored: int) -> None:
     size = sum(member.file_size for member in members)
     if packed > stored or size > SMALL + MOST_EXPANSION * stored:
         raise DataError(
-            f"{path} of {stored:,} bytes claims to hold {size:,}, packed in {packed:,}: refused"
+            f"{path} of {stored:,} bytes claims to hold {size:,}, packed in {packed:,}: refused; "
+            "if that is right, unpack it and give the folder"
         )
 
 
