@@ -122,12 +122,19 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         handle, aside = tempfile.mkstemp(prefix=f".{final.name}{_ASIDE}", dir=final.parent)
     except OSError as error:
         raise DataError(f"cannot write {final}: {error.strerror}; choose another folder") from error
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.chmod(aside, 0o644)
-    os.replace(aside, final)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(aside, 0o644)
+        os.replace(aside, final)
+    except OSError as error:  # a full disk, say
+        Path(aside).unlink(missing_ok=True)
+        raise DataError(
+            f"cannot write {final}: {error.strerror}; what is finished stays. Make room, and the "
+            "same command goes on"
+        ) from error
 
 
 def write_json(path: str | Path, value: Any) -> None:

@@ -6,7 +6,7 @@ from expclr.errors import ConfigError
 from expclr.experiments.budgets import BUDGETS
 from expclr.experiments.choices import Choices, read_choices, write_choices
 from expclr.experiments.paper import EXPERIMENTS, FRACTIONS, SYSTEMS, Run, foreign, runs_of
-from expclr.experiments.plan import waves
+from expclr.experiments.plan import Pace, calibrate, estimate, waves
 from expclr.experiments.protocol import data_of, labelled_share, make_job
 from expclr.experiments.study_data import open_study
 from expclr.methods import METHODS
@@ -152,6 +152,27 @@ def test_waves_hold_one_shape_and_bases_come_first(study):
     assert [wave.stage for wave in made] == sorted(wave.stage for wave in made)
     seeds = [w for w in made if w.jobs[0].method == "expclr" and w.stage == 1 and len(w.jobs) > 1]
     assert seeds
+
+
+def test_the_estimate_counts_what_a_method_and_a_ridge_regression_cost(study):
+    pace = Pace(0.01, 0.0, 0.0, 1, {("treba", "tcn"): 20.0}, ridge=1e-9)
+    plain, dear = (
+        estimate(job_of(study, Run("machine", name, "U", 0), "cpu"), pace, 0)
+        for name in ("expclr", "treba")
+    )
+    assert dear > 10 * plain
+    rocket = job_of(study, Run("machine", "rocket", "-", 0))
+    assert estimate(rocket, pace, 0) == pytest.approx(1e-9 * rocket.n**3, abs=0.1)
+
+
+def test_the_calibration_times_every_method_of_the_plan(study, monkeypatch):
+    monkeypatch.setattr("expclr.experiments.plan.CALIBRATION", 0.03)
+    jobs = [job_of(study, Run("machine", name, "U", 0)) for name in ("expclr", "simclr", "tstcc")]
+    jobs.append(job_of(study, Run("machine", "simclr", "SS", 0, 0.5)))
+    pace = calibrate(study, jobs, device="cpu", processes=0)
+    methods = {("expclr", "tcn"), ("simclr", "tcn"), ("tstcc", "tstcc"), ("supcon", "tcn")}
+    assert set(pace.relative) == methods
+    assert all(value > 0 for value in pace.relative.values())
 
 
 def test_many_runs_probed_at_once_have_the_numbers_of_one_after_the_other(study):

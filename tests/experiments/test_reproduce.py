@@ -1,5 +1,6 @@
 """Rerunning the paper: everything once in small, and nothing lost to a kill."""
 
+import errno
 import json
 import os
 import signal
@@ -108,6 +109,26 @@ def test_out_of_time_leaves_the_rest_for_later(tmp_path):
     packed = tmp_path / "packed.jsonl"
     assert reproduce(["table1"], out=tmp_path, pack=packed, **SMALL) == 0
     assert len([json.loads(line) for line in packed.read_text().splitlines()]) == 3
+
+
+def test_a_full_disk_is_told_in_one_line_and_what_is_finished_stays(tmp_path, monkeypatch, capsys):
+    flush, written = os.fsync, []
+
+    def fill(handle):
+        written.append(handle)
+        if len(written) > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", fill)
+    words = ["table1", "--smoke", "--device", "cpu", "--out", str(tmp_path)]
+    words += ["--systems", ",".join(SMALL["systems"])]
+    assert main(words) == 2
+    assert "No space left on device; what is finished stays" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert [path.suffix for path in (tmp_path / "runs").iterdir()] == [".json"] * 2
+    assert main(words) == 0
+    assert len(read_results(tmp_path)) == 3
 
 
 def test_a_failed_run_does_not_stop_the_others(tmp_path, monkeypatch, caplog):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from expclr.config import TrainConfig
 from expclr.experiments.paper import SYSTEMS
@@ -13,13 +15,13 @@ from expclr.experiments.protocol import Encoder, Job, probe_all
 from expclr.experiments.study_data import Study
 from expclr.experiments.tables import text_table
 from expclr.many import fit_many
-from expclr.methods import METHODS
+from expclr.windows import Windows
 
 __all__ = ["Pace", "Wave", "calibrate", "estimate", "plan_text", "waves"]
 
 CALIBRATION = 10.0  # seconds
 AT_ONCE = 64  # jobs in a wave
-TWO_VIEWS = 1.9  # a method with two views encodes twice
+ROWS = 1000  # of the matrix whose eigenvalues are timed
 OVERHEAD = 0.05  # seconds for each job beside its steps, embedding and probes
 
 
@@ -43,12 +45,24 @@ class Wave:
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast this machine is: seconds for a step of ExpCLR, an embedded window, a probe."""
+    """How fast this machine is: seconds for a step of ExpCLR, an embedded window, a probe.
+
+    Parameters
+    ----------
+    side_by_side : int
+        Runs that trained at once while it was measured.
+    relative : mapping
+        (method, encoder) -> its step over ExpCLR's.
+    ridge : float
+        Seconds of a ridge regression on thousands of columns, for each window cubed.
+    """
 
     step: float
     window: float
     probe: float
     side_by_side: int
+    relative: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    ridge: float = 0.0
 
 
 def waves(jobs: Iterable[Job]) -> list[Wave]:
@@ -71,17 +85,54 @@ def calibrate(study: Study, jobs: Sequence[Job], *, device: str, processes: int)
     config = replace(
         TrainConfig(device=device, encoder_params=_network(trained)), finetune_epochs=0
     )
-    few = study.train.subset(slice(0, 8 * config.batch_size)).with_(y=None)
-    step, learner = _step_seconds(config, few, count)
+    n = len(study.train)
+    spread = np.linspace(0, n - 1, min(n, 8 * config.batch_size)).round().astype(int)
+    few = study.train.subset(spread)
+    step, learner = _step_seconds(config, few.with_(y=None), count)
     started = time.perf_counter()
     Z = learner.transform(few)
     window = (time.perf_counter() - started) / len(few)
-    y = study.train.y[: len(few)]  # type: ignore[index]
     started = time.perf_counter()
-    if len(set(y.tolist())) > 1:
-        probe_all(Z, Z, y, y, y)
-    probe = (time.perf_counter() - started) * len(study.train) / len(few) / max(1, processes)
-    return Pace(step, window, probe, count)
+    if len(np.unique(few.y)) > 1:  # type: ignore[arg-type]
+        probe_all(Z, Z, few.y, few.y, few.y)  # type: ignore[arg-type]
+    probe = (time.perf_counter() - started) * n / len(few) / max(1, processes)
+    return Pace(step, window, probe, count, _relative(trained, few, device), _ridge_seconds())
+
+
+def _relative(jobs: Sequence[Job], few: Windows, device: str) -> dict[tuple[str, str], float]:
+    """Each method's step over ExpCLR's, both alone."""
+    one_each = {(job.method, job.config.encoder): job for job in jobs if job.steps}
+    own = replace(TrainConfig(), encoder_params=_network(jobs))
+    usual = _seconds_alone(own, few, device)
+    return {
+        key: _seconds_alone(_of_method(job), few, device) / usual for key, job in one_each.items()
+    }
+
+
+def _of_method(job: Job) -> TrainConfig:
+    """What the job's last stage trains, as a run of its own."""
+    params = dict(job.config.method_params) if job.method == job.config.method else {}
+    return replace(job.config, method=job.method, method_params=params, batch_size=64)
+
+
+def _seconds_alone(config: TrainConfig, few: Windows, device: str) -> float:
+    """Seconds of a step, from an epoch of one batch and one of three."""
+    times = []
+    for batches in (1, 1, 3):  # the first one warms up
+        part = few.subset(slice(0, batches * config.batch_size))
+        learner = Encoder.from_config(replace(config, max_epochs=1, device=device))
+        started = time.perf_counter()
+        learner.fit(part)
+        times.append(time.perf_counter() - started)
+    return max(times[2] - times[1], 1e-4) / 2
+
+
+def _ridge_seconds() -> float:
+    """Seconds of finding a matrix's eigenvalues, for each of its rows cubed."""
+    A = np.random.default_rng(0).normal(size=(ROWS, ROWS))
+    started = time.perf_counter()
+    np.linalg.eigh(A + A.T)
+    return (time.perf_counter() - started) / ROWS**3
 
 
 def _network(jobs: Sequence[Job]) -> dict[str, Any]:
@@ -113,18 +164,13 @@ def _step_seconds(config: TrainConfig, few: Any, count: int) -> tuple[float, Enc
 
 def estimate(job: Job, pace: Pace, windows: int) -> float:
     """Seconds of one job when its wave is wide."""
-    views = TWO_VIEWS if job.stage and _views(job) > 1 else 1.0
+    relative = pace.relative.get((job.method, job.config.encoder), 1.0)
     size = job.config.batch_size / 64
-    return (
-        job.steps * pace.step * views * max(size, 0.5)
-        + windows * pace.window
-        + pace.probe * (2 if job.run.labels not in (None, 1.0) else 1)
-        + OVERHEAD
-    )
-
-
-def _views(job: Job) -> int:
-    return int(METHODS[job.method].views)
+    probes = pace.probe * (2 if job.run.labels not in (None, 1.0) else 1)
+    if job.run.system.startswith("rocket"):
+        probes = pace.ridge * job.n**3
+    steps = job.steps * pace.step * relative * max(size, 0.5)
+    return steps + windows * pace.window + probes + OVERHEAD
 
 
 def plan_text(jobs: Sequence[Job], done: int, pace: Pace, windows: int) -> str:
