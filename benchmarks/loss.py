@@ -27,9 +27,10 @@ from torch import Tensor
 
 from expclr.engine import resolve_device
 from expclr.methods import ExpCLRLoss, NTXentLoss, SupConLoss
+from expclr.methods.streamed import Formula, streamed_loss
 
 E, D, CLASSES = 100, 561, 10
-Loss = Callable[[Tensor, Tensor], Tensor]
+Loss = Callable[..., Tensor]
 
 
 def naive(z: Tensor, features: Tensor) -> Tensor:
@@ -79,6 +80,19 @@ def over_sizes(sizes: list[int], dense: int, device: torch.device) -> dict[str, 
             if n <= most[name]:
                 results.setdefault(name, {})[n] = measured(way, z, features)
                 print(name, n, results[name][n], flush=True)
+    return results
+
+
+def over_blocks(n: int, powers: list[int], device: torch.device) -> dict[int, Any]:
+    """The streamed loss of n rows by blocks of 2**power pairs."""
+    z, features, _ = inputs(n, device)
+    one = ExpCLRLoss()
+    formula = Formula(one.pair_loss, one.similarity, one.normalize, one.tau)
+    results = {}
+    for power in powers:
+        way = functools.partial(streamed_loss, formula=formula, block=1 << power)
+        results[power] = measured(way, z, features)
+        print("block 2 **", power, results[power], flush=True)
     return results
 
 
@@ -142,6 +156,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[64, 256, 1024, 4096, 8192, 16384])
     parser.add_argument("--dense", type=int, default=4096, help="rows up to which pairs are held")
     parser.add_argument("--peers", type=int, nargs="*", default=[64, 512])  # NT-Xent theirs: n³
+    parser.add_argument("--blocks", type=int, nargs="*", default=[], help="powers of 2")
     options = parser.parse_args()
     device = resolve_device(options.device)
     results = {
@@ -149,6 +164,8 @@ def main() -> None:
         "e": E,
         "d": D,
         "ways": over_sizes(options.sizes, options.dense, device),
+        "blocks": {"n": max(options.sizes)}
+        | over_blocks(max(options.sizes), options.blocks, device),
         "gradient_errors": {"n": 512, **errors(512, device)},
         "peers": beside_peers(options.peers, device),
     }

@@ -14,7 +14,8 @@ from expclr.methods.pairs import EPSILON, FeatureSimilarity
 
 __all__ = ["Formula", "streamed_loss"]
 
-BLOCK = 1 << 24  # pairs looked at in one go: some ten tensors of 64 MB
+BLOCK = 1 << 23  # pairs looked at in one go: some ten tensors of 32 MB
+BLOCK_ON_CPU = 1 << 20  # which its caches nearly hold
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,9 @@ class Formula:
     tau: float | None = None  # tau log mean exp(L / tau), or the mean
 
 
-def streamed_loss(z: Tensor, features: Tensor, formula: Formula, *, block: int = BLOCK) -> Tensor:
+def streamed_loss(
+    z: Tensor, features: Tensor, formula: Formula, *, block: int | None = None
+) -> Tensor:
     """The loss over all pairs of rows of z, (n, e), and of features, (n, d).
 
     Blocks of ``block`` pairs are computed one after the other, in the forward pass together with
@@ -35,7 +38,8 @@ def streamed_loss(z: Tensor, features: Tensor, formula: Formula, *, block: int =
     products of matrices in float64, where the cancellation that makes float32 wrong near 0 is
     below float32's own rounding.
     """
-    loss: Tensor = _Streamed.apply(z, features, formula, block)
+    usual = BLOCK_ON_CPU if z.device.type == "cpu" else BLOCK
+    loss: Tensor = _Streamed.apply(z, features, formula, block or usual)
     return loss
 
 
@@ -124,10 +128,12 @@ class _FeatureDistances:
     def __init__(self, features: Tensor) -> None:
         wide = features.float() if features.device.type == "mps" else features.double()
         self.values = (wide - wide.nanmean(0).nan_to_num(nan=0.0)).nan_to_num(nan=0.0)
-        self.known = (~features.isnan()).to(wide.dtype)
-        self.whole = bool(self.known.all())
-        self.squares = self.values.square()
-        self.sums = self.squares.sum(1)
+        self.whole = not bool(features.isnan().any())
+        if self.whole:
+            self.sums = torch.linalg.vecdot(self.values, self.values)
+        else:
+            self.known = (~features.isnan()).to(wide.dtype)
+            self.squares = self.values.square()
 
     def __call__(self, rows: slice) -> tuple[Tensor, Tensor]:
         """Distances and weights, (r, n)."""
