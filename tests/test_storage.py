@@ -56,6 +56,22 @@ def test_kill_9_at_any_moment_leaves_a_whole_folder(tmp_path):
         assert len({(tmp_path / "a" / name).read_text() for name in "abc"}) == 1
 
 
+def test_what_a_killed_process_left_is_deleted_but_nothing_that_is_being_written(tmp_path):
+    pytest.importorskip("fcntl")
+    for name in (".a.expclr-aside-dead", ".a.expclr-aside-old-only", ".ab.expclr-aside-dead"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").touch()
+        os.utime(tmp_path / name, (1, 1))
+    with new_folder(tmp_path / "a") as slow:
+        os.utime(slow, (1, 1))
+        with new_folder(tmp_path / "a") as folder:
+            (folder / "x").touch()
+        (slow / "x").write_text("last")
+    assert (tmp_path / "a" / "x").read_text() == "last"
+    left = {".a.expclr-aside-old-only", ".ab.expclr-aside-dead"}
+    assert {path.name for path in tmp_path.iterdir()} == {"a", *left}
+
+
 def test_a_file_in_the_way_is_named(tmp_path):
     (tmp_path / "a").write_text("mine")
     with pytest.raises(DataError, match="is a file"), new_folder(tmp_path / "a"):

@@ -7,8 +7,9 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 _ASIDE = ".expclr-aside-"  # part of the name of what is not whole yet
+_YOUNG = 60  # seconds; what was just made may not be locked yet
 
 
 @contextmanager
@@ -41,13 +43,51 @@ def new_folder(path: str | Path, *, known: Collection[str] = ()) -> Iterator[Pat
         aside = Path(tempfile.mkdtemp(prefix=f".{final.name}{_ASIDE}", dir=final.parent))
     except OSError as error:
         raise DataError(f"cannot write {final}: {error.strerror}; choose another folder") from error
+    held = _lock(aside)
     try:
+        with suppress(OSError):
+            _sweep(final)
         yield aside
         refuse_strangers(final, {entry.name for entry in aside.iterdir()} | set(known))
         _flush(aside)
         _take_place(aside, final)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+        if held is not None:
+            os.close(held)
+
+
+def _lock(folder: Path) -> int | None:
+    """A lock that ends with its process; None where another has it, or the system has none."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def _sweep(final: Path) -> None:
+    """Delete what killed processes left half written beside ``final``."""
+    ours = f".{final.name}{_ASIDE}"
+    for left in final.parent.iterdir():
+        name = left.name
+        if name.startswith(ours) and not name.startswith(f"{ours}old-") and left.is_dir():
+            _delete_if_left(left)
+
+
+def _delete_if_left(folder: Path) -> None:
+    young = time.time() - folder.stat().st_mtime < _YOUNG
+    held = None if young else _lock(folder)
+    if held is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(held)
 
 
 def refuse_strangers(final: Path, known: Collection[str]) -> None:
