@@ -40,7 +40,8 @@ def blame(where: str | Path) -> Iterator[None]:
         raise
     except BROKEN as error:
         reason = getattr(error, "strerror", None) or error or type(error).__name__
-        raise DataError(f"cannot read {where}: {reason}; is the file whole?") from error
+        advice = "is it text in UTF-8?" if isinstance(error, UnicodeError) else "is the file whole?"
+        raise DataError(f"cannot read {where}: {reason}; {advice}") from error
 
 
 @contextmanager
