@@ -190,11 +190,16 @@ def _numbers(cells: Sequence[str], name: str, where: str, at: Sequence[int]) -> 
         except ValueError:
             if cell.strip().lower() not in MISSING:
                 raise DataError(
-                    f"{where} line {at[i]}, column {name}: {cell!r} is no number; a "
-                    "column of text must have a part (labels, group), or name the channels"
+                    f"{where} line {at[i]}, column {name}: {cell!r} is no number; " + _advice(cell)
                 ) from None
             values[i] = np.nan
     return values
+
+
+def _advice(cell: str) -> str:
+    if cell.count(",") == 1 and cell.replace(",", "").strip().lstrip("+-").isdigit():
+        return "write decimals with a point"
+    return "a column of text must have a part (labels, group), or name the channels"
 
 
 def _parquet(path: str | Path) -> Any:
