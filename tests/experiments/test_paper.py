@@ -1,5 +1,7 @@
 """The experiments as data: what is compared, and that nothing runs twice."""
 
+from dataclasses import replace
+
 import pytest
 
 from expclr.errors import ConfigError
@@ -7,7 +9,7 @@ from expclr.experiments.budgets import BUDGETS
 from expclr.experiments.choices import Choices, read_choices, write_choices
 from expclr.experiments.paper import EXPERIMENTS, FRACTIONS, SYSTEMS, Run, foreign, runs_of
 from expclr.experiments.plan import Pace, calibrate, estimate, waves
-from expclr.experiments.protocol import data_of, labelled_share, make_job
+from expclr.experiments.protocol import Encoder, data_of, labelled_share, make_job
 from expclr.experiments.study_data import open_study
 from expclr.methods import METHODS
 
@@ -165,8 +167,12 @@ def test_the_estimate_counts_what_a_method_and_a_ridge_regression_cost(study):
     assert estimate(rocket, pace, 0) == pytest.approx(1e-9 * rocket.n**3, abs=0.1)
 
 
+def untimed(config, few, count):
+    return 0.01, Encoder.from_config(replace(config, max_epochs=1)).fit(few)
+
+
 def test_the_calibration_times_every_method_of_the_plan(study, monkeypatch):
-    monkeypatch.setattr("expclr.experiments.plan.CALIBRATION", 0.03)
+    monkeypatch.setattr("expclr.experiments.plan._step_seconds", untimed)
     jobs = [job_of(study, Run("machine", name, "U", 0)) for name in ("expclr", "simclr", "tstcc")]
     jobs.append(job_of(study, Run("machine", "simclr", "SS", 0, 0.5)))
     pace = calibrate(study, jobs, device="cpu", processes=0)

@@ -15,12 +15,14 @@ from expclr.experiments.protocol import Encoder, Job, probe_all
 from expclr.experiments.study_data import Study
 from expclr.experiments.tables import text_table
 from expclr.many import fit_many
+from expclr.methods import METHODS
 from expclr.windows import Windows
 
 __all__ = ["Pace", "Wave", "calibrate", "estimate", "plan_text", "waves"]
 
 CALIBRATION = 10.0  # seconds
 AT_ONCE = 64  # jobs in a wave
+TWO_VIEWS = 1.9  # a method with two views encodes twice
 ROWS = 1000  # of the matrix whose eigenvalues are timed
 OVERHEAD = 0.05  # seconds for each job beside its steps, embedding and probes
 
@@ -100,13 +102,15 @@ def calibrate(study: Study, jobs: Sequence[Job], *, device: str, processes: int)
 
 
 def _relative(jobs: Sequence[Job], few: Windows, device: str) -> dict[tuple[str, str], float]:
-    """Each method's step over ExpCLR's, both alone."""
+    """Each method's step over ExpCLR's, both alone, for as many as there is time for."""
     one_each = {(job.method, job.config.encoder): job for job in jobs if job.steps}
     own = replace(TrainConfig(), encoder_params=_network(jobs))
-    usual = _seconds_alone(own, few, device)
-    return {
-        key: _seconds_alone(_of_method(job), few, device) / usual for key, job in one_each.items()
-    }
+    started = time.perf_counter()
+    usual, found = _seconds_alone(own, few, device), {}
+    for key, job in one_each.items():
+        if time.perf_counter() - started < CALIBRATION:
+            found[key] = _seconds_alone(_of_method(job), few, device) / usual
+    return found
 
 
 def _of_method(job: Job) -> TrainConfig:
@@ -164,7 +168,8 @@ def _step_seconds(config: TrainConfig, few: Any, count: int) -> tuple[float, Enc
 
 def estimate(job: Job, pace: Pace, windows: int) -> float:
     """Seconds of one job when its wave is wide."""
-    relative = pace.relative.get((job.method, job.config.encoder), 1.0)
+    views = TWO_VIEWS if job.steps and METHODS[job.method].views > 1 else 1.0
+    relative = pace.relative.get((job.method, job.config.encoder), views)
     size = job.config.batch_size / 64
     probes = pace.probe * (2 if job.run.labels not in (None, 1.0) else 1)
     if job.run.system.startswith("rocket"):

@@ -44,6 +44,7 @@ def reproduce(
     pack: str | Path | None = None,
     smoke: bool = False,
     show_only: bool = False,
+    estimated: bool = True,
     per_group: int | None = None,
 ) -> int:
     """Run experiments of the paper into a results folder; return how many runs are left.
@@ -74,6 +75,8 @@ def reproduce(
         One tiny run of everything, on the dataset "machine".
     show_only : bool
         Show the plan, run nothing.
+    estimated : bool
+        Time this machine first, and say how long the plan will take.
     per_group : int, optional
         Only so many windows of each group: for trying things out.
     """
@@ -88,7 +91,9 @@ def reproduce(
     runs = _selected(runs_of(experiments, study.name, seeds, also=foreign(systems)), systems)
     jobs = [make_job(run, study, schedule, chosen, code_version()) for run in runs]
     todo = pending(jobs, execution)
-    _show(study, execution, todo, sum(job.key in store for job in jobs), fast=smoke)
+    _show(
+        study, execution, todo, sum(job.key in store for job in jobs), fast=smoke or not estimated
+    )
     if show_only or not todo:
         left = len(todo)
     else:

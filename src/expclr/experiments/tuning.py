@@ -28,7 +28,7 @@ from expclr.experiments.store import Store, code_version
 from expclr.experiments.study_data import open_study
 from expclr.experiments.tables import text_table
 
-__all__ = ["TUNED", "main", "tune"]
+__all__ = ["TUNED", "OutOfTimeError", "main", "tune"]
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +43,10 @@ TUNED_SS = (*PAPER_SS, "expclr_plus")
 STAGES = ("rates", "own", "labels")
 
 Settings = tuple[tuple[str, Any], ...]
+
+
+class OutOfTimeError(DataError):
+    """The minutes given were over before anything could be chosen."""
 
 
 def tune(
@@ -148,9 +152,10 @@ class _Search:
         self.execution, self.budget, self.seeds = execution, budget, seeds
         self.minutes, self.started = minutes, time.monotonic()
 
-    def _left(self) -> float:
+    def _left(self) -> float | None:
         """Minutes that are left of those given."""
-        assert self.minutes is not None
+        if self.minutes is None:
+            return None
         return max(0.0, self.minutes - (time.monotonic() - self.started) / 60)
 
     def scores(self, trials: Mapping[Any, tuple[str, str, Settings]]) -> dict[Any, float]:
@@ -165,10 +170,10 @@ class _Search:
         }
         every = {job.key: job for group in jobs.values() for job in group}
         todo = pending(list(every.values()), self.execution)
-        self.execution.run(waves(todo), minutes=self._left() if self.minutes else None)
+        self.execution.run(waves(todo), minutes=self._left())
         done = self.execution.store, self.execution.failed
         if not all(any(key in place for place in done) for key in every):
-            raise DataError("time is up, nothing is chosen yet: the same command goes on")
+            raise OutOfTimeError("time is up, nothing is chosen yet: the same command goes on")
         found = {record["id"]: record for record in self.execution.store.results().records}
         return {
             key: float(np.mean([_score(found[job.key]) for job in group]))
