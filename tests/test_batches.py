@@ -66,6 +66,16 @@ def test_without_features_windows_meet_by_chance():
     assert torch.equal(_order("near", examples), _order("random", examples))
 
 
+def test_labelled_windows_are_drawn_as_often_as_all():
+    labels = torch.full((50,), -1)
+    labels[[3, 7, 9]] = 1
+    examples = Examples(np.zeros((50, 1, 4), np.float32), labels=labels)
+    drawn = _order("labelled", examples, batch_size=10).flatten().bincount(minlength=50)
+    assert drawn.sum() == 100
+    assert (drawn[[3, 7, 9]] >= 17).all()
+    assert (drawn[labels < 0] == 1).all()
+
+
 def test_unknown_batches_are_refused(windows):
     with pytest.raises(ConfigError, match="random, near, far, both"):
         ExpCLR(batches="nearest", max_epochs=1).fit(windows)

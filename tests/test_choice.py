@@ -114,3 +114,11 @@ def test_included_features_stand_behind_the_embedding_everywhere(tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(windows), learner.predict_proba(windows))
     with pytest.raises(DataError, match="include_features"):
         learner.transform(windows.X)
+
+
+def test_the_default_is_the_joint_objective_with_a_network_that_was_chosen():
+    windows = _windows(spread=True)
+    learner = RepresentationLearner(embedding_dim=4, device="cpu", max_epochs=2).fit(windows)
+    assert (learner.config.method, learner.config.encoder) == ("expclr_plus", "auto")
+    assert len(learner.encoder_choice_.trials) == 3
+    assert RepresentationLearner("simclr").config.encoder == "tcn"

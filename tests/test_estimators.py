@@ -52,6 +52,8 @@ def test_every_setting_stands_in_the_table_of_settings_with_its_default():
     }
     expclr = inspect.signature(ExpCLR.__init__).parameters
     assert set(learner) == set(table)
+    assert (learner.pop("method"), learner.pop("encoder")) == ("expclr_plus", None)
+    assert (table["method"], table["encoder"]) == ("expclr", expclr["encoder"].default)
     for name, default in learner.items():
         if not name.endswith("_params"):
             assert default == table[name], name

@@ -1,4 +1,4 @@
-"""Which windows meet in a batch: chance alone, or pairs that are near or far in feature space."""
+"""Which windows meet in a batch: by chance, labelled ones again, or near or far in features."""
 
 from __future__ import annotations
 
@@ -16,20 +16,31 @@ if TYPE_CHECKING:
 
 __all__ = ["BATCHES", "order_of", "pairs_together"]
 
-BATCHES = ("random", "near", "far", "both")
+BATCHES = ("random", "near", "far", "both", "labelled")
 POOL = 1024  # windows among which a partner is looked for
 
 
 def order_of(examples: Examples, schedule: Schedule, epoch: int) -> Tensor:
     """The batches of an epoch, (steps, b): each window at most once, all batches of one size.
 
-    Without expert features windows meet by chance.
+    Without expert features windows meet by chance. "labelled" adds the labelled windows again
+    and again, until they are drawn as often as all windows together.
     """
+    if schedule.batches == "labelled" and examples.labels is not None:
+        rows = _labels_again(examples.labels)
+        return rows[schedule.order(len(rows), epoch)]
     random = schedule.order(len(examples), epoch)
-    if schedule.batches == "random" or examples.features is None:
+    if schedule.batches in ("random", "labelled") or examples.features is None:
         return random
     order = pairs_together(random.flatten().numpy(), examples.features, schedule.batches)
     return torch.from_numpy(_shuffled(order, schedule.random_state, epoch)).view_as(random)
+
+
+def _labels_again(labels: Tensor) -> Tensor:
+    """All rows, then as many of labelled ones: each of these equally often, but for one."""
+    n, known = len(labels), (labels.cpu() >= 0).nonzero()[:, 0]
+    again = known.repeat(-(-n // max(1, len(known))))[:n]
+    return torch.cat([torch.arange(n), again])
 
 
 def pairs_together(order: NDArray[np.int64], features: Tensor, kind: str) -> NDArray[np.int64]:

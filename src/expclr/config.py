@@ -18,6 +18,8 @@ __all__ = ["TrainConfig", "read_config", "run_id", "write_config"]
 class TrainConfig:
     """Settings of a training run, the same as those of ``RepresentationLearner``.
 
+    Where none is named, method and encoder are the paper's, as those of ``ExpCLR``.
+
     Args:
         method: What is minimised; see expclr.methods.METHODS.
         method_params: Settings of the method, for example {"tau": 0.5}.

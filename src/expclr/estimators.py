@@ -53,6 +53,7 @@ def _finish(fitting: Fitting[Learner]) -> Learner:
     raise AssertionError("a fit has one run")
 
 
+_LOOKED_AT = 2048  # windows whose fixed features a method sees before training
 _SUITED: dict[str, Any] = {"lr": 3e-3, "max_epochs": 40}  # where an encoder names none
 
 
@@ -71,10 +72,11 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         What is minimised, by name, or ``"my_module:MyMethod"``.
     method_params : dict, optional
         Settings of the method.
-    encoder : str
+    encoder : str, optional
         The network, by name (``expclr.encoders.ENCODERS``), or ``"my_module:MyNetwork"``; or
         "auto": the one from whose embedding, after short trainings, the expert features are read
-        best on groups left out (``expclr.choice``).
+        best on groups left out (``expclr.choice``). Default "auto" for method "expclr_plus",
+        the paper's "tcn" for all others.
     encoder_params : dict, optional
         Settings of the network.
     embedding_dim : int
@@ -150,10 +152,10 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def __init__(
         self,
-        method: str = "expclr",
+        method: str = "expclr_plus",
         *,
         method_params: dict[str, Any] | None = None,
-        encoder: str = "tcn",
+        encoder: str | None = None,
         encoder_params: dict[str, Any] | None = None,
         embedding_dim: int = 100,
         include_features: bool = False,
@@ -242,13 +244,18 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if y is None and windows.y is None:
             raise DataError("finetune requires y to be passed, but the target y is None")
         codes, classes = read_labels(windows.y if y is None else y, windows)
-        kept = np.flatnonzero(codes >= 0)
-        given = Given(windows.subset(kept).check_finite(), None, codes[kept], classes)
-        self.fixed_.share(windows, kept)
         method = self._build(*self._finetune_method())
-        labels, features = self._targets(method, given)
-        schedule = self._schedule(finetune=True)
-        self.finetune_history_ = yield self._run(method, given, features, labels, schedule)
+        features = self._features_to_keep(method, windows)
+        known = codes >= 0 if features is None else (codes >= 0) | ~np.isnan(features).all(1)
+        rows = np.flatnonzero(known)
+        given = Given(windows.subset(rows).check_finite(), None, codes[rows], classes)
+        self.fixed_.share(windows, rows)
+        if features is None:
+            labels, targets = self._targets(method, given)
+        else:
+            labels, targets = torch.from_numpy(codes[rows]), torch.from_numpy(features[rows])
+        schedule = self._schedule(finetuned=method)
+        self.finetune_history_ = yield self._run(method, given, targets, labels, schedule)
         self._fuse(given.windows)
         self._fit_head(given)
         return self
@@ -284,6 +291,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         method, method_params = self._method()
         others = {k: v for k, v in vars(self).items() if k in TrainConfig.__dataclass_fields__}
         others |= {"method": method, "method_params": method_params}
+        others["encoder"] = self._encoder_asked()
         return TrainConfig(**others | {"encoder_params": dict(self.encoder_params or {})})
 
     @classmethod
@@ -300,10 +308,13 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if hasattr(self, "from_folder_"):  # its settings may be a stranger's: import nothing
             METHODS.known(self.finetune_method or name)
         chosen = self.finetune_method or METHODS[name].finetune
-        # A reference distance that was measured on features says nothing of labels.
-        return METHODS[chosen], {
-            k: v for k, v in params.items() if chosen == name and k not in ("reference", "sigma")
-        }
+        kind = METHODS[chosen]
+        own = params if chosen == name else {}
+        if not kind.finetune_params:
+            # A reference distance that was measured on features says nothing of labels.
+            return kind, {k: v for k, v in own.items() if k not in ("reference", "sigma")}
+        missing = {k: v for k, v in kind.finetune_params.items() if not own.get(k)}
+        return kind, own | missing
 
     def _build(self, kind: type[Any], params: dict[str, Any], *args: Any) -> Any:
         with seeded(self._seed()):
@@ -333,6 +344,13 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         wants_features = method.target == "features"
         return labels, one_hot(labels, len(given.classes)) if wants_features else None
 
+    def _features_to_keep(self, method: Method, windows: Windows) -> NDArray[np.float32] | None:
+        """Features of the windows, for a method that goes on following them beside labels."""
+        known = windows.F is not None and hasattr(self, "feature_space_")
+        if not (method.takes_labels and known):
+            return None
+        return self.feature_space_.transform(windows.F)
+
     def _fit_feature_space(self, given: Given) -> torch.Tensor:
         space = as_feature_space(self.feature_space)
         own = given.features is given.windows.F
@@ -346,9 +364,13 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         for name in ("head_", "classes_", "finetune_history_", "from_folder_", "fusion_"):
             self.__dict__.pop(name, None)
 
+    def _encoder_asked(self) -> str:
+        return self.encoder or ("auto" if self._method()[0] == "expclr_plus" else "tcn")
+
     def _encoder_for(self, given: Given) -> str:
-        if self.encoder != "auto":
-            return self.encoder
+        asked = self._encoder_asked()
+        if asked != "auto":
+            return asked
         if self.encoder_params:
             raise ConfigError("encoder_params are of one encoder: name it instead of 'auto'")
         self.encoder_choice_ = choose_encoder(self, given)
@@ -368,11 +390,12 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.fixed_ = FixedFeatures()
         self._n_features_out = self.embedding_dim
 
-    def _schedule(self, *, finetune: bool = False) -> Schedule:
+    def _schedule(self, *, finetuned: Method | None = None) -> Schedule:
         own = self.schedule
-        if not finetune:
+        if finetuned is None:
             return own
-        return replace(own, max_epochs=self.finetune_epochs, lr=self.finetune_lr, batches="random")
+        batches = "labelled" if finetuned.takes_labels else "random"
+        return replace(own, max_epochs=self.finetune_epochs, lr=self.finetune_lr, batches=batches)
 
     @property
     def schedule(self) -> Schedule:
@@ -408,6 +431,8 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             method.prepare(features if method.target == "features" else labels, self.embedding_dim)
             if method.takes_labels and labels is not None:
                 method.prepare_labels(labels, self.embedding_dim)
+            if method.takes_fixed and fixed is not None:
+                method.prepare_fixed(fixed[:: 1 + len(fixed) // _LOOKED_AT], self.embedding_dim)
         validation = None
         if self.validation_fraction and self.finetune_epochs:
             held = torch.from_numpy(_held_out(windows, self.validation_fraction, self._seed()))
@@ -523,6 +548,7 @@ class ExpCLR(RepresentationLearner):
         batches: str = "random",
     ) -> None:
         super().__init__(
+            "expclr",
             encoder=encoder,
             encoder_params=encoder_params,
             embedding_dim=embedding_dim,

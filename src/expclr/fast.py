@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from expclr.batches import order_of
 from expclr.encoders.scaled import ScaledEncoder
 from expclr.encoders.tcn_matmul import can_be_products
 from expclr.engine import (
@@ -59,7 +60,7 @@ def epochs(
     if not isinstance(near, Resident) or rank_of()[1] > 1:
         return plain
     model.train()
-    order = schedule.order(len(examples), 0).to(device)
+    order = order_of(examples, schedule, 0).to(device)
     with seeded(schedule.random_state):
         if _worth_compiling(model, len(order) * schedule.max_epochs):
             try:

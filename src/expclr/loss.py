@@ -43,8 +43,9 @@ def loss_of(
         network = _Autocast(network, precision)
     if parts > 1:
         network = InParts(network, parts)
-    whole = Batch(x, batch.lengths, *[v if v is None else gather(v) for v in _targets(batch)])
     assert isinstance(method, Method)
+    targets = batch.features, batch.labels, batch.fixed if method.takes_fixed else None
+    whole = Batch(x, batch.lengths, *[v if v is None else gather(v) for v in targets])
     return method.step(_Gathered(network, None if method.augments else batch.fixed), whole)
 
 
@@ -76,7 +77,3 @@ class _Autocast:
 
     def __getattr__(self, name: str) -> _Autocast:
         return _Autocast(getattr(self.network, name), self.precision)
-
-
-def _targets(batch: Batch) -> tuple[Tensor | None, Tensor | None]:
-    return batch.features, batch.labels

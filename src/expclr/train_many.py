@@ -96,7 +96,7 @@ def _likeness(run: Run) -> tuple[Any, ...] | None:
     parts = (run.examples.X, *run.examples.others())
     return (
         run.device,
-        run.schedule.order(len(run.examples), 0).shape,
+        order_of(run.examples, run.schedule, 0).shape,
         run.schedule.max_epochs,
         run.schedule.precision,
         tuple(None if part is None else tuple(part.shape[1:]) for part in parts),

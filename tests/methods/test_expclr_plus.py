@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
+from expclr import RepresentationLearner, Windows
 from expclr.errors import ConfigError
 from expclr.methods import ExpCLRLoss, FeatureDecoding
 from expclr.methods.base import Batch
@@ -33,7 +35,7 @@ def _matched_loop(z, F, tau, reference):
 @pytest.mark.parametrize("tau", [0.1, 1.0, 10.0])
 def test_matched_pairs_are_the_loop_over_pairs(tau):
     z, F = torch.randn(7, 3, dtype=torch.float64), torch.randn(7, 4, dtype=torch.float64)
-    method = _prepared(F, 3, decoding=0, tau=tau, reference=2.5)
+    method = _prepared(F, 3, decoding=0, tau=tau, reference=2.5, pairs_target="matched")
     assert float(method(z, F)) == pytest.approx(
         _matched_loop(z.tolist(), F.tolist(), tau, 2.5), rel=1e-5
     )
@@ -42,7 +44,7 @@ def test_matched_pairs_are_the_loop_over_pairs(tau):
 def test_distances_that_follow_the_features_cost_nothing_when_matched_only():
     F = torch.randn(16, 5)
     settings = {"decoding": 0, "similarity": "linear", "reference": "dataset"}
-    assert _prepared(F, 5, **settings)(F, F) < 1e-3
+    assert _prepared(F, 5, **settings, pairs_target="matched")(F, F) < 1e-3
     assert _prepared(F, 5, **settings, pairs_target="paper")(F, F) > 1e-2
 
 
@@ -93,7 +95,7 @@ def test_two_views_of_a_window_share_its_features():
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
-        ({"pairs": 0, "decoding": 0}, "nothing to learn"),
+        ({"pairs": 0, "decoding": 0, "reconstruction": 0}, "nothing to learn"),
         ({"decoding": -1}, "decoding"),
         ({"pairs_target": "other"}, "matched"),
         ({"consistency": 1.0}, "augmentations"),
@@ -103,3 +105,29 @@ def test_two_views_of_a_window_share_its_features():
 def test_settings_without_sense_are_refused(settings, word):
     with pytest.raises(ConfigError, match=word):
         ExpCLRPlus(**settings)
+
+
+def test_what_the_network_computes_without_weights_is_read_back():
+    F, fixed = torch.randn(8, 4), torch.rand(8, 6).half()
+    method = _prepared(F, 3, pairs=0, decoding=0, reconstruction=2.0)
+    method.prepare_fixed(fixed, 3)
+    z = torch.randn(8, 3)
+    batch = Batch(torch.randn(8, 1, 5), None, F, None, fixed)
+    wanted = (fixed.double() - fixed.double().mean(0)) / fixed.double().std(0, correction=0)
+    errors = (method.rebuilder.head(z) - wanted).square().mean()
+    torch.testing.assert_close(method.step(lambda x, lengths: z, batch), 2 * errors.float())
+    without = Batch(batch.x, None, F)
+    assert method.step(lambda x, lengths: z, without) == 0
+
+
+def test_fine_tuning_by_the_joint_objective_keeps_features_of_windows_without_labels():
+    rng = np.random.default_rng(0)
+    windows = Windows(rng.normal(size=(48, 2, 32)), rng.normal(size=(48, 3)), np.arange(48) % 2)
+    settings = {"encoder": "rocket", "encoder_params": {"num_features": 84, "hidden": 8}}
+    settings |= {"embedding_dim": 4, "max_epochs": 1, "finetune_epochs": 1, "device": "cpu"}
+    learner = RepresentationLearner("expclr_plus", finetune_method="expclr_plus", **settings)
+    learner.fit(windows)
+    few = windows.label_fraction(0.2)
+    assert learner.finetune(few).finetune_history_[0]["loss"] > 0
+    assert learner.predict(windows).shape == (48,)
+    assert learner.finetune(few.labelled().with_(F=None)).transform(windows).shape == (48, 4)

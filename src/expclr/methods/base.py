@@ -44,10 +44,10 @@ class Method(nn.Module):
     target: ClassVar[Literal["features", "labels", "none"]] = "features"
     views: int = 1
     takes_labels: bool = False  # beside features, where windows have them
+    takes_fixed: bool = False  # what the network computes without weights, where it does
     alone: ClassVar[bool] = False  # learns from a window without another to compare it with
     finetune: ClassVar[str] = "expclr"  # the method that goes on with few labels
     finetune_params: ClassVar[dict[str, Any]] = {}  # its settings there, where none are given
-    finetune_epochs: ClassVar[int] = 40
     trains: ClassVar[bool] = True
 
     def __init__(self) -> None:
@@ -71,6 +71,9 @@ class Method(nn.Module):
 
     def prepare_labels(self, labels: Tensor, embedding_dim: int) -> None:
         """Look at all training labels once, if the method takes them beside features."""
+
+    def prepare_fixed(self, fixed: Tensor, embedding_dim: int) -> None:
+        """Look at some of the network's fixed features once, if the method takes them."""
 
     def step(self, encode: Encode, batch: Batch) -> Tensor:
         """Encode the views of one batch and return its loss."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ PairsTarget = Literal["matched", "scaled", "paper"]
 class ExpCLRPlus(Method):
     """Distances that follow the expert features, features that can be read, and any labels.
 
-    A weighted sum of up to four terms, each over the windows that have what it needs: windows
+    A weighted sum of up to five terms, each over the windows that have what it needs: windows
     without features, without labels or with both train together.
 
     - pairs: ExpCLR's loss. Embedding distances are divided by their row's mean, so that this
@@ -34,13 +34,16 @@ class ExpCLRPlus(Method):
       well; "scaled" leaves them, and multiplies the embedding distances by the one number that
       brings all pairs of the batch nearest to them in least squares.
     - decoding: the mean squared error of a linear layer that reads the standardised features.
+    - reconstruction: the same for what the network computes of a window without any weight, as
+      the random convolutions of encoder "rocket": what the expert did not name is not lost.
+      Nothing for networks without such a part, or with views.
     - consistency: squared distance of two views of a window, in units of the mean distance.
     - labels: cross-entropy of a linear classifier on those windows that have a label. Off by
       default: labels that come along with the windows do not train the encoder unasked.
 
     Parameters
     ----------
-    pairs, decoding, consistency, labels : float
+    pairs, decoding, reconstruction, consistency, labels : float
         Weights of the terms; 0 leaves one out.
     pairs_target : "matched", "scaled" or "paper"
     tau, similarity, reference, sigma
@@ -58,6 +61,7 @@ class ExpCLRPlus(Method):
     """
 
     finetune = "expclr"
+    finetune_params: ClassVar[dict[str, Any]] = {"labels": 1.0}
     alone = True
 
     def __init__(
@@ -65,9 +69,10 @@ class ExpCLRPlus(Method):
         pairs: float = 1.0,
         decoding: float = 1.0,
         *,
+        reconstruction: float = 4.0,
         consistency: float = 0.0,
         labels: float = 0.0,
-        pairs_target: PairsTarget = "matched",
+        pairs_target: PairsTarget = "paper",
         tau: float = 1.0,
         similarity: str = "squared",
         reference: str | float = "q0.99",
@@ -75,7 +80,13 @@ class ExpCLRPlus(Method):
         augmentations: Augmentations = (),
     ) -> None:
         super().__init__()
-        self.weights = _weights(pairs, decoding, consistency, labels)
+        self.weights = _checked(
+            pairs=pairs,
+            decoding=decoding,
+            reconstruction=reconstruction,
+            consistency=consistency,
+            labels=labels,
+        )
         if pairs_target not in ("matched", "scaled", "paper"):
             raise ConfigError(
                 f"pairs_target is {pairs_target!r}: give 'matched', 'scaled' or 'paper'"
@@ -83,8 +94,9 @@ class ExpCLRPlus(Method):
         self.pairs_target, self.tau = pairs_target, positive(tau, "tau")
         self.similarity = FeatureSimilarity(similarity, reference=reference, sigma=sigma)
         self.reader = FeatureDecoding()
+        self.rebuilder = FeatureDecoding()
         self.classifier = CrossEntropy()
-        self.takes_labels = labels > 0
+        self.takes_labels, self.takes_fixed = labels > 0, reconstruction > 0
         if augmentations:
             self.views, self.view = 2, compose(augmentations)
         elif consistency:
@@ -98,11 +110,16 @@ class ExpCLRPlus(Method):
     def prepare_labels(self, labels: Tensor, embedding_dim: int) -> None:
         self.classifier.prepare(labels, embedding_dim)
 
+    def prepare_fixed(self, fixed: Tensor, embedding_dim: int) -> None:
+        self.rebuilder.prepare(fixed.float(), embedding_dim)
+
     def step(self, encode: Encode, batch: Batch) -> Tensor:
         x, lengths = batch.x, batch.lengths
         z = torch.cat([encode(self.view(x, lengths), lengths) for _ in range(self.views)])
         assert batch.features is not None
         loss = self(z, batch.features)
+        if batch.fixed is not None and self.takes_fixed:
+            loss = loss + self.weights["reconstruction"] * self.rebuilder(z, batch.fixed.float())
         if self.takes_labels and batch.labels is not None:
             loss = loss + self.weights["labels"] * self.classifier(z, self._of_views(batch.labels))
         return loss
@@ -132,8 +149,7 @@ class ExpCLRPlus(Method):
         return soft_maximum((T - D).square(), counts, self.tau)
 
 
-def _weights(pairs: float, decoding: float, consistency: float, labels: float) -> dict[str, float]:
-    given = {"pairs": pairs, "decoding": decoding, "consistency": consistency, "labels": labels}
+def _checked(**given: float) -> dict[str, float]:
     for name, weight in given.items():
         if weight < 0:
             raise ConfigError(f"the weight of {name} is {weight}: give a number of at least 0")
