@@ -90,6 +90,19 @@ def test_recordings_larger_than_the_memory_used(tmp_path: Path, form: str) -> No
 
 
 @needs_proc
+def test_parquet_larger_than_the_memory_used(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    values = np.random.default_rng(0).normal(size=12_000_000).astype(np.float32)
+    table = pyarrow.table({f"x{i}": np.roll(values, i) for i in range(4)})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    peak = peak_memory(tmp_path / "a.parquet", tmp_path / "out", length=1000, test=None)
+    X = Windows.load(tmp_path / "out").X
+    np.testing.assert_array_equal(X[7, 2], np.roll(values, 2)[7000:8000])
+    assert peak < X.nbytes
+
+
+@needs_proc
 @pytest.mark.slow
 def test_a_store_of_over_a_gigabyte_needs_a_quarter_of_one(tmp_path: Path) -> None:
     with NpyWriter(tmp_path / "X.npy", (4, 1000)) as writer:

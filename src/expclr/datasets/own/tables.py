@@ -207,14 +207,15 @@ def _parquet(path: str | Path) -> Any:
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
         raise DataError(f'reading {path} needs pyarrow: pip install "expclr[tables]"') from error
-    return ParquetFile(path)
+    return ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)  # else it holds whole files
 
 
 def _parquet_blocks(
     path: str | Path, numeric: tuple[str, ...], words: tuple[str, ...], step: int
 ) -> Iterator[Columns]:
     with blame(path):
-        for batch in _parquet(path).iter_batches(step, columns=[*numeric, *words]):
+        file, columns = _parquet(path), [*numeric, *words]
+        for batch in file.iter_batches(step, columns=columns, use_threads=False):
             found: Columns = {}
             for name in numeric:
                 values = batch.column(name).to_numpy(zero_copy_only=False)
