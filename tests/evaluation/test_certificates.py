@@ -212,6 +212,15 @@ def test_text_and_model_card_speak_plainly():
     assert "at most 2 times" in certify_ratios(np.linspace(1, 2, 10), side="upper").text()
 
 
+def test_limits_are_stated_rounded_outwards():
+    sure = certify_ratios(np.linspace(1.23456, 9.87654, 500))
+    assert "between 1.234 and 9.877 times" in sure.text()
+    assert "| 1.234 to 9.877 |" in sure.model_card()
+    assert "between 0.5 and 2 times" in certify_ratios(np.linspace(0.5, 2, 500)).text()
+    assert "at most 9.877 times" in certify_ratios(sure.ratios, side="upper").text()
+    assert "at least 1.234 times" in certify_ratios(sure.ratios, side="lower").text()
+
+
 def test_training_interval_is_judged_by_the_pairs_it_misses():
     rng = np.random.default_rng(0)
     F = rng.normal(size=(1000, 4))

@@ -99,11 +99,12 @@ class Certificate:
 
     def model_card(self) -> str:
         """A model card section in Markdown."""
+        lower, upper = _outwards(self.lower, -1), _outwards(self.upper, 1)
         return (
             "## How well distances are kept\n\n"
             f"{self.text()}\n\n"
             "| | |\n| --- | --- |\n"
-            f"| interval of the ratio | {self.lower:.4g} to {self.upper:.4g} |\n"
+            f"| interval of the ratio | {lower} to {upper} |\n"
             f"| wrong in at most | {_at_most(self.miss_probability)} of new pairs |\n"
             f"| confidence | {_percent(self.confidence)} |\n"
             f"| independent pairs | {self.n_pairs:,} |\n"
@@ -140,11 +141,12 @@ class Certificate:
             ) from error
 
     def _limits(self) -> str:
+        lower, upper = _outwards(self.lower, -1), _outwards(self.upper, 1)
         if np.isinf(self.upper):
-            return f"at least {self.lower:.4g} times"
+            return f"at least {lower} times"
         if self.lower == 0:
-            return f"at most {self.upper:.4g} times"
-        return f"between {self.lower:.4g} and {self.upper:.4g} times"
+            return f"at most {upper} times"
+        return f"between {lower} and {upper} times"
 
     def _remark(self) -> str:
         remark = "."
@@ -297,10 +299,18 @@ def _percent(share: float) -> str:
 
 def _at_most(share: float) -> str:
     """Three digits rounded up: a bound must not be stated as less than it is."""
-    if share <= 0:
-        return "0 %"
-    unit = 10.0 ** (np.floor(np.log10(share)) - 2)
-    return _percent(min(1.0, np.ceil(share / unit - 1e-9) * unit))
+    return _percent(min(1.0, _rounded(share, 3, 1))) if share > 0 else "0 %"
+
+
+def _outwards(limit: float, direction: Literal[-1, 1]) -> str:
+    """Four digits rounded down or up: an interval must not be stated as narrower than it is."""
+    return f"{_rounded(limit, 4, direction):.4g}" if 0 < limit < np.inf else f"{limit:g}"
+
+
+def _rounded(value: float, digits: int, direction: Literal[-1, 1]) -> float:
+    unit = 10.0 ** (np.floor(np.log10(value)) - digits + 1)
+    # What is a whole number of units but for rounding errors stays as it is.
+    return float(direction * np.ceil(direction * value / unit - 1e-9) * unit)
 
 
 def _check_settings(
