@@ -11,7 +11,7 @@ from tests.datasets.edf_files import write_edf
 from tests.datasets.mutations import fuzz
 from tests.datasets.wfdb_files import write_record
 
-from expclr.datasets.own import prepare
+from expclr.datasets.own import long_table, prepare
 from expclr.datasets.store import load_pair
 from expclr.errors import ConfigError, DataError
 from expclr.windows import Windows
@@ -455,6 +455,17 @@ def test_columns_called_case_and_time_need_no_telling(tmp_path: Path, known: Win
     as_channel = {"channels": ("time", *CHANNELS), "test": None}
     found = Windows.load(prepare(tmp_path / "out", options["x"], **as_channel))
     assert found.channel_names == ("time", *CHANNELS)
+
+
+def test_a_case_too_long_to_sort_in_memory_is_refused(
+    tmp_path: Path, known: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = write_tidy(tmp_path, known)
+    monkeypatch.setattr(long_table, "LONGEST_CASE", C * T * 18)  # time, value, channel
+    prepare(tmp_path / "out", test=None, **options)
+    monkeypatch.setattr(long_table, "LONGEST_CASE", C * T * 18 - 1)
+    with pytest.raises(DataError, match="a column for each"):
+        prepare(tmp_path / "out", test=None, **options)
 
 
 def test_hidden_files_are_no_recordings(tmp_path: Path, known: Windows) -> None:

@@ -17,7 +17,7 @@ from expclr.errors import DataError, suggest
 
 __all__ = ["LongTable", "long_chunks", "long_table"]
 
-LONGEST_CASE = 50_000_000  # values; a case whose channels are rows is sorted in memory
+LONGEST_CASE = 200_000_000  # bytes; a case whose channels are rows is sorted in memory
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,26 @@ def _whole(
             yield str(case), _concatenated(parts)
             parts, size = [], 0
         case = name
-        parts.append(piece)
-        size += len(piece["channel"])
+        parts.append(_compact(piece, table))
+        size += sum(column.nbytes for column in parts[-1].values())
         if size > LONGEST_CASE:
-            raise DataError(f"{table.path}: case {name} is too long with a row for each channel")
+            raise DataError(
+                f"{table.path}: case {name} is too long for a row for each channel: give the "
+                "table a column for each"
+            )
     if parts:
         yield str(case), _concatenated(parts)
+
+
+def _compact(piece: Columns, table: LongTable) -> Columns:
+    """Only what is needed, with numbers in the place of the words for channel and time."""
+    if table.time is None:
+        raise DataError(f"{table.path} has a row for each channel: name its column of times")
+    needed = {table.value, table.label, table.group, *table.features}
+    kept = {name: column for name, column in piece.items() if name in needed}
+    position = {name: i for i, name in enumerate(table.channels)}
+    kept["channel"] = np.array([position[name] for name in piece["channel"].tolist()], np.int16)
+    return kept | {table.time: seconds(piece[table.time], str(table.path))}
 
 
 def _concatenated(parts: list[Columns]) -> Columns:
@@ -146,9 +160,9 @@ def _chunk(case: str, piece: Columns, table: LongTable) -> Chunk:
     time = None if table.time is None else seconds(piece[table.time], where)
     label = piece[table.label] if table.label else None
     F = np.stack([piece[name] for name in table.features], axis=1) if table.features else None
-    if table.value:
+    if table.value and time is not None:
         X, first = _pivot(case, piece, time, table)
-        time = None if time is None else time[first]
+        time = time[first]
         label = None if label is None else label[first]
         F = None if F is None else F[first]
     else:
@@ -164,19 +178,19 @@ def _chunk(case: str, piece: Columns, table: LongTable) -> Chunk:
 
 
 def _pivot(
-    case: str, piece: Columns, time: NDArray[np.float64] | None, table: LongTable
+    case: str, piece: Columns, time: NDArray[np.float64], table: LongTable
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Rows (time, channel, value) as (t, c), NaN where there is none; and a row of each time."""
-    if time is None:
-        raise DataError(f"{table.path} has a row for each channel: name its column of times")
-    position = {name: i for i, name in enumerate(table.channels)}
-    column = np.array([position[name] for name in piece["channel"].tolist()])
+    c = len(table.channels)
     moments, first, row = np.unique(time, return_index=True, return_inverse=True)
-    if len(np.unique(row * len(position) + column)) < len(row):
-        raise DataError(f"{table.path}: case {case} has two values of a channel at one time")
-    if len(moments) * len(position) > MOST_GAPS * len(row) + 1000:
+    if len(moments) * c > MOST_GAPS * len(row) + 1000:
         raise DataError(f"{table.path}: the channels of case {case} hardly share any time")
-    X = np.full((len(moments), len(position)), np.nan)
+    column = piece["channel"]
+    known = np.zeros((len(moments), c), bool)
+    known[row, column] = True
+    if known.sum() < len(row):
+        raise DataError(f"{table.path}: case {case} has two values of a channel at one time")
+    X = np.full((len(moments), c), np.nan)
     X[row, column] = piece[str(table.value)]
     return X, first
 
