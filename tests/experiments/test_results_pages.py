@@ -8,10 +8,11 @@ from expclr.errors import DataError
 from expclr.evaluation.summary import Mean
 from expclr.experiments.cells import apart, cells_of, published
 from expclr.experiments.choices import Choices
-from expclr.experiments.figures import all_figures, draw, loss_curves
+from expclr.experiments.figure_sections import sections
+from expclr.experiments.figures import all_figures, draw, label_curves, loss_curves, similarities
 from expclr.experiments.findings import findings
 from expclr.experiments.paper import FRACTIONS
-from expclr.experiments.paper_tables import all_tables, markdown, semi, table1
+from expclr.experiments.paper_tables import PAPER, all_tables, markdown, semi, table1
 from expclr.experiments.results_report import is_results, report_results
 from expclr.experiments.store import Store
 from expclr.methods import PairLoss, QuadraticLoss
@@ -110,8 +111,31 @@ def test_marks_stand_beyond_two_joint_standard_errors_only(records):
 def test_the_paper_stands_below_ours(records):
     grid = semi(cells_of(records), "linear")
     names = [name for name, _ in grid.rows]
-    assert names[1] == "  paper"
+    assert names[1] == PAPER
     assert grid.texts()[1][1] == "94.07 ± 0.71"
+
+
+def test_systems_without_results_have_no_row(records):
+    few = [r for r in records if r["run"]["system"] != "cross_entropy"]
+    names = [name for name, _ in semi(cells_of(few), "linear").rows]
+    assert names == ["ExpCLR (SS)", PAPER, "ExpCLR (S)", PAPER]
+    assert not any(grid.title.startswith("Every system") for grid in all_tables(cells_of(records)))
+
+
+def test_the_papers_curves_stand_in_a_chart_of_their_own(records):
+    cells = cells_of(records)
+    ours, theirs = sections(label_curves(cells, "linear"))
+    assert [s.name for s in ours.series] == ["ExpCLR (SS)", "Cross-Entropy (S)"]
+    assert [s.name for s in theirs.series] == ["ExpCLR (SS)", "Cross-Entropy (S)"]
+    assert theirs.caption.startswith("The paper's numbers.")
+    assert theirs.series[0].y[0] == 94.07
+    for record in [r for r in records if r["run"]["system"] == "nhnm"]:
+        variant = {"method.similarity": "linear"}
+        run = record["run"] | {"system": "expclr", "variant": variant}
+        records.append(record | {"run": run, "id": "linear" + record["id"]})
+    (bars,) = sections(similarities(cells_of(records)))
+    assert bars.names == ["squared (Eq. 8)", "linear (Eq. 4)"]
+    assert bars.values[1] == pytest.approx(93.0)
 
 
 def test_one_seed_has_no_error_bar_and_no_mark(records):
@@ -177,8 +201,9 @@ def test_a_page_tables_and_figures_come_from_a_results_folder(records, tmp_path)
     assert "half.json" in html
     assert 'class="number above"' in html
     assert "What held, and what did not" in html
-    assert "| ExpCLR (U) | 95.00 ± 0.58 ▲ | 91.18 ± 0.41 | +5.4 s.e. |" in tables.read_text(
-        encoding="utf-8"
+    assert (
+        "| ExpCLR (U) | 95.00 ± 0.58 ▲ | 91.18 ± 0.41 | +5.4\N{NO-BREAK SPACE}s.e. |"
+        in tables.read_text(encoding="utf-8")
     )
     assert is_results(tmp_path)
     assert not is_results(tmp_path / "report")

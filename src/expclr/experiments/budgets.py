@@ -48,9 +48,9 @@ class Budget:
         smaller = {"TCN": self.encoder_params, **self.method_params}
         network = "; ".join(f"{name} with {_listed(p)}" for name, p in smaller.items() if p)
         return (
-            f"{self.name}: {self.epochs} epochs without labels, {self.finetune_epochs} of "
-            f"fine-tuning, {self.scratch_epochs} from scratch, at least {self.least_steps} steps "
-            f"on labels; {network or 'the full TCN'}"
+            f"{self.name}: {_counted(self.epochs, 'epoch')} without labels, "
+            f"{self.finetune_epochs} of fine-tuning, {self.scratch_epochs} from scratch, at least "
+            f"{self.least_steps} steps on labels; {network or 'the full TCN'}"
         )
 
 
@@ -64,6 +64,10 @@ BUDGETS = {
     ),
     "smoke": Budget("smoke", 1, 1, 1, 2, (1,), {"width": 4, "blocks": 2, "hidden": 8}, per_group=4),
 }
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" + ("" if n == 1 else "s")
 
 
 def _listed(settings: Mapping[str, Any]) -> str:

@@ -22,10 +22,9 @@ from expclr.experiments.paper import (
     SYSTEMS,
     TAUS,
 )
-from expclr.report import Lines, Section, Series
 from expclr.report.palette import CLASSES_LIGHT
 
-__all__ = ["Curve", "Figure", "Panel", "all_figures", "draw", "loss_curves", "sections"]
+__all__ = ["Curve", "Figure", "Panel", "all_figures", "draw", "loss_curves"]
 
 FORMATS = ("pdf", "png", "svg")
 SIMILARITIES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the loss figure
@@ -56,6 +55,11 @@ class Panel:
     log_x: bool = False
     log_y: bool = False
     level: tuple[str, float] | None = None  # a named horizontal line
+
+    @property
+    def named(self) -> bool:
+        """Whether each curve is a single point, to be told by its name rather than by x."""
+        return len(self.curves) > 1 and all(len(curve.x) == 1 for curve in self.curves)
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,7 @@ def label_curves(cells: Cells, probe: str) -> Figure:
         f"labels_{probe}",
         "Few labels: " + label.removeprefix("accuracy of the ").removesuffix(" (%)"),
         [Panel(cells.dataset, "labelled training windows (%)", label, curves, log_x=True)],
-        "Fine-tuned on a share of the labels, probes fitted on the same labels; "
-        "dashed: the paper's numbers.",
+        "Fine-tuned on a share of the labels, probes fitted on the same labels.",
     )
 
 
@@ -131,8 +134,8 @@ def similarities(cells: Cells) -> Figure:
         _curve(name, [(at, cells.mean("linear", "expclr", "U", variant=v))], colour=at)
         for at, (name, v) in enumerate(settings)
     ]
-    # One setting alone is no comparison.
-    shown = curves if sum(bool(c.x) for c in curves) > 1 else []
+    known = [curve for curve in curves if curve.x]
+    shown = known if len(known) > 1 else []  # one setting alone is no comparison
     return Figure(
         "similarity",
         "Which similarity of expert features",
@@ -332,36 +335,6 @@ def bounds_figure() -> Figure:
     )
 
 
-def sections(figure: Figure) -> list[Section]:
-    """The figure's panels as charts of a report."""
-    return [
-        Lines(
-            figure.title if at == 0 else "",
-            [_series(curve) for curve in panel.curves if len(curve.x)],
-            x_label=panel.x_label,
-            y_label=panel.y_label,
-            log_x=panel.log_x,
-            log_y=panel.log_y,
-            caption=_caption(figure, panel, last=at == len(figure.panels) - 1),
-        )
-        for at, panel in enumerate(figure.panels)
-    ]
-
-
-def _caption(figure: Figure, panel: Panel, *, last: bool) -> str:
-    parts = [panel.title + "."] if len(figure.panels) > 1 else []
-    if panel.level is not None:
-        parts.append(f"{panel.level[0].capitalize()}: {panel.level[1]:.2f}.")
-    return " ".join([*parts, figure.caption] if last else parts)
-
-
-def _series(curve: Curve) -> Series:
-    if curve.error is None:
-        return Series(curve.name, curve.x, curve.y)
-    y, error = np.asarray(curve.y), np.asarray(curve.error)
-    return Series(curve.name, curve.x, curve.y, low=y - error, high=y + error)
-
-
 def draw(figure: Figure, folder: str | Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Draw the figure as ``<folder>/<name>.pdf``, ``.png`` and ``.svg``."""
     from matplotlib.figure import Figure as Canvas
@@ -373,9 +346,9 @@ def draw(figure: Figure, folder: str | Path, formats: Sequence[str] = FORMATS) -
     axes = canvas.subplots(rows, columns, squeeze=False).ravel()
     for ax, panel in zip(axes, figure.panels, strict=False):
         _draw_panel(ax, panel)
-        if columns == 1:
+        if columns == 1 and not panel.named:
             ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
-        elif panel is figure.panels[0]:
+        elif panel is figure.panels[0] and len(panel.curves) > 1 and not panel.named:
             ax.legend(fontsize=7)
     for ax in axes[len(figure.panels) :]:
         ax.set_visible(False)
@@ -418,6 +391,9 @@ def _draw_panel(ax: Any, panel: Panel) -> None:
             ax.minorticks_off()
     if panel.log_y:
         ax.set_yscale("log")
+    if panel.named:
+        ax.set_xticks(range(len(panel.curves)), [curve.name for curve in panel.curves])
+        ax.margins(x=0.3)
     ax.set_title(panel.title, fontsize=10)
     ax.set_xlabel(panel.x_label)
     ax.set_ylabel(panel.y_label, fontsize=8)

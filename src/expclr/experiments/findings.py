@@ -26,7 +26,8 @@ class Finding:
 
     def line(self) -> str:
         """One line of the findings."""
-        return f"{self.claim} — {self.verdict}: {self.numbers}"
+        numbers = self.numbers.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+        return f"{self.claim} — {self.verdict}: {numbers}"
 
 
 def findings(cells: Cells) -> list[Finding]:

@@ -13,7 +13,7 @@ from expclr.report import Table
 
 __all__ = ["FAR", "Entry", "Grid", "all_tables", "markdown"]
 
-PAPER = "  paper"  # the row below ours
+PAPER = "\N{NO-BREAK SPACE}" * 2 + "paper"  # the row below ours
 FAR = 2.0  # joint standard errors from which two numbers are called different
 SPOKEN = {"linear": "linear classifier", "knn1": "nearest neighbour"}
 SHORT = {"linear": "linear", "knn1": "1-NN"}
@@ -169,12 +169,13 @@ def table1(cells: Cells, metric: str = "accuracy") -> Grid:
             entries += [entry]
             if with_paper:
                 entries += [Entry(theirs), _distance(entry)]
-        rows.append((_label(system, mode), entries))
+        if _known(entries):
+            rows.append((_label(system, mode), entries))
     return Grid(
         f"Learning without labels: {_spoken(metric)}",
         columns,
         rows,
-        f"{_how(cells)} apart: our mean minus the paper's, in joint standard errors; "
+        f"{_how(cells)} “Apart” is our mean minus the paper's, in joint standard errors; "
         "coloured and marked beyond two. rocket rows and cross-entropy are trained on labels; "
         "rocket's are read by ridge regression."
         if with_paper
@@ -184,6 +185,7 @@ def table1(cells: Cells, metric: str = "accuracy") -> Grid:
 
 def semi(cells: Cells, probe: str, metric: str = "accuracy") -> Grid:
     """The paper's tables over the share of labels, its numbers below ours."""
+    with_paper = metric == "accuracy" and cells.dataset in PAPER_NAMES
     systems = [
         *(("expclr", m) for m in ("SS", "S")),
         ("cross_entropy", "S"),
@@ -195,7 +197,7 @@ def semi(cells: Cells, probe: str, metric: str = "accuracy") -> Grid:
     for system, mode in systems:
         theirs = [
             _paper(cells, "semi", SYSTEMS[system].label, mode, round(100 * f), probe)
-            if metric == "accuracy"
+            if with_paper
             else None
             for f in FRACTIONS
         ]
@@ -203,15 +205,17 @@ def semi(cells: Cells, probe: str, metric: str = "accuracy") -> Grid:
             Entry(cells.mean(COMPARED[probe], system, mode, f, metric=metric), t)
             for f, t in zip(FRACTIONS, theirs, strict=True)
         ]
+        if not _known(ours):
+            continue
         rows.append((_label(system, mode), list(ours)))
         if any(theirs):
             rows.append((PAPER, [Entry(t) for t in theirs]))
     return Grid(
         f"Few labels, {SPOKEN[probe]}: {_spoken(metric)}",
-        ["system", *(f"{100 * f:g} %" for f in FRACTIONS)],
+        ["system", *(_share(f) for f in FRACTIONS)],
         rows,
-        f"{_how(cells)} Probes are fitted on the labelled windows alone. Coloured and marked: "
-        "beyond two joint standard errors from the paper.",
+        f"{_how(cells)} Probes are fitted on the labelled windows alone."
+        + (" Coloured and marked: beyond two joint standard errors from the paper." * with_paper),
     )
 
 
@@ -226,7 +230,7 @@ def scratch(cells: Cells) -> Grid:
         rows.append((SPOKEN[probe], gains))
     return Grid(
         "ExpCLR (SS) minus ExpCLR (S), in points",
-        ["probe", *(f"{100 * f:g} %" for f in FRACTIONS)],
+        ["probe", *(_share(f) for f in FRACTIONS)],
         rows,
         "Means and standard errors of the differences of equal seeds.",
     )
@@ -245,22 +249,18 @@ def _paired(a: object, b: object, probe: str) -> Mean | None:
 
 def finetuned(cells: Cells) -> Grid:
     """Every system fine-tuned by ExpCLR on labels."""
-    systems = ("expclr", "kim2021", "simclr", "sleepprior", "tstcc")
     rows = []
-    for system in systems:
+    for system in ("expclr", "kim2021", "simclr", "sleepprior", "tstcc"):
         finetune = None if system == "expclr" else "expclr"
-        rows.append(
-            (
-                SYSTEMS[system].label,
-                [
-                    Entry(cells.mean("linear", system, "SS", f, finetune=finetune))
-                    for f in FRACTIONS
-                ],
-            )
-        )
+        entries = [
+            Entry(cells.mean("linear", system, "SS", f, finetune=finetune)) for f in FRACTIONS
+        ]
+        if _known(entries):
+            rows.append((SYSTEMS[system].label, entries))
+    rows = rows if len(rows) > 1 else []
     return Grid(
         "Every system fine-tuned by ExpCLR (S): accuracy of the linear classifier",
-        ["trained without labels by", *(f"{100 * f:g} %" for f in FRACTIONS)],
+        ["trained without labels by", *(_share(f) for f in FRACTIONS)],
         rows,
         _how(cells),
     )
@@ -275,7 +275,7 @@ def variants(cells: Cells) -> Grid:
     ]
     rows: list[tuple[str, list[Entry | str]]] = [("as in the paper", _both(cells, "expclr", ()))]
     for key in sorted(keys, key=_order):
-        name = ", ".join(f"{n.removeprefix('method.')} {v}" for n, v in key.variant)
+        name = ", ".join(f"{_plain(n)} {v}" for n, v in key.variant)
         rows.append((name or "no hard-negative mining", _both(cells, key.system, key.variant)))
     shown = rows if len(rows) > 1 else []
     return Grid(
@@ -284,6 +284,10 @@ def variants(cells: Cells) -> Grid:
         shown,
         f"{_how(cells)} All with the learning rate chosen for ExpCLR.",
     )
+
+
+def _plain(setting: str) -> str:
+    return setting.removeprefix("method.").replace("dim", "dimension").replace("_", " ")
 
 
 def _order(key: CellKey) -> tuple[str, list[tuple[str, float, str]]]:
@@ -314,11 +318,11 @@ def zoo(cells: Cells) -> Grid:
     ]
     if not any(cells.of(s, "U") for s in (*ZOO, *others)):
         rows = []
-    columns = [f"{SPOKEN[p]}, {_spoken(m)}" for p in COMPARED for m in _BOTH]
-    return Grid("Every method without labels", ["method", *columns], rows, _how(cells))
+    columns = [f"{SHORT[p]}, {_BOTH[m]}" for p in COMPARED for m in _BOTH]
+    return Grid("Every method without labels, in %", ["method", *columns], rows, _how(cells))
 
 
-_BOTH = ("accuracy", "macro_f1")
+_BOTH = {"accuracy": "accuracy", "macro_f1": "macro-F1"}
 
 
 def protocols(cells: Cells) -> Grid:
@@ -342,8 +346,16 @@ def _markdown(grid: Grid) -> str:
     lines.append("| --- |" + " ---: |" * (len(grid.columns) - 1))
     for row in grid.texts():
         name, *cells = row
-        lines.append("| " + " | ".join([name.replace("  ", "&nbsp;&nbsp;"), *cells]) + " |")
+        lines.append("| " + " | ".join([name, *cells]) + " |")
     return "\n".join([*lines, "", grid.caption, ""])
+
+
+def _known(entries: Sequence[Entry | str]) -> bool:
+    return any(isinstance(entry, Entry) and entry.value is not None for entry in entries)
+
+
+def _share(part: float) -> str:
+    return f"{100 * part:g}\N{NO-BREAK SPACE}%"
 
 
 def _distance(entry: Entry) -> str:
@@ -351,8 +363,12 @@ def _distance(entry: Entry) -> str:
     if entry.value is None or entry.theirs is None:
         return "–"
     if entry.apart is None:
-        return f"{entry.value.mean - entry.theirs.mean:+.2f} points"
-    return f"{entry.apart:+.1f} s.e."
+        return _signed(f"{entry.value.mean - entry.theirs.mean:+.2f} points")
+    return _signed(f"{entry.apart:+.1f} s.e.")
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", "\N{MINUS SIGN}").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _label(system: str, mode: str) -> str:

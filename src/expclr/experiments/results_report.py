@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from expclr.experiments.budgets import BUDGETS
-from expclr.experiments.cells import Cells, cells_of
+from expclr.experiments.cells import PAPER_NAMES, Cells, cells_of
 from expclr.experiments.choices import Choices, read_choices
-from expclr.experiments.figures import all_figures, draw, sections
+from expclr.experiments.figure_sections import sections
+from expclr.experiments.figures import all_figures, draw
 from expclr.experiments.findings import findings
 from expclr.experiments.paper_tables import all_tables, markdown
 from expclr.experiments.store import Results, read_results
@@ -91,11 +92,12 @@ def _report(cells: Cells, found: Results, choices: Choices) -> Report:
 
 
 def _lead(cells: Cells, runs: Sequence[Mapping[str, Any]]) -> str:
+    beside = "; the paper's stand beside ours" if cells.dataset in PAPER_NAMES else ""
     schedule = BUDGETS[cells.budget].words() if cells.budget in BUDGETS else cells.budget
     return (
-        f"{len(runs)} runs, up to {cells.seeds} seeds, each read once on test subjects that "
-        "nothing was chosen or trained on. Every number on this page comes from a result file; "
-        f"the paper's stand beside ours. Budget {schedule}."
+        f"{len(runs)} runs, {'one seed' if cells.seeds == 1 else f'up to {cells.seeds} seeds'}, "
+        "each read once on test subjects that nothing was chosen or trained on. Every number on "
+        f"this page comes from a result file{beside}. Budget {schedule}."
     )
 
 
