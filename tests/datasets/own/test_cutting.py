@@ -103,6 +103,16 @@ def test_padding_that_would_fill_memory_is_refused(tmp_path: Path) -> None:
         list(whole_cases(chunks, tmp_path, "here"))
 
 
+def test_a_case_too_long_for_one_window_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cutting, "LARGEST_WINDOW", 8000)
+    chunks = [Chunk("short", np.zeros((900, 2))), Chunk("long", np.zeros((1100, 2)))]
+    assert sum(len(block.X) for block in whole_cases(chunks[:1], tmp_path, "here")) == 1
+    with pytest.raises(DataError, match=r"case long of 1,100 samples .* length="):
+        list(whole_cases(chunks, tmp_path, "here"))
+
+
 def test_labels_that_are_no_classes_are_refused() -> None:
     chunk = Chunk("a", np.zeros((3000, 1)), label=np.arange(3000).astype(str))
     with pytest.raises(DataError, match="3000 different values"):

@@ -20,6 +20,7 @@ from expclr.errors import ConfigError, DataError
 __all__ = ["check_padding", "cut_windows", "whole_cases"]
 
 MOST_LABELS = 1000
+LARGEST_WINDOW = 1 << 27  # bytes
 MOST_PADDING = 20  # padded values for each real one, in stores of some size
 
 
@@ -142,6 +143,7 @@ def whole_cases(chunks: Iterable[Chunk], scratch: Path, where: str) -> Iterator[
     path = scratch / "samples.npy"
     cases = _write_samples(chunks, path, where)
     check_padding(cases.length, where)
+    _check_window(cases, path, where)
     yield from _padded(cases, path)
     path.unlink()
 
@@ -166,6 +168,16 @@ def check_padding(lengths: Sequence[int] | NDArray[np.int64], where: str) -> Non
         raise DataError(
             f"{where}: {len(lengths)} series of {min(lengths)} to {max(lengths)} samples would be "
             f"padded to {padded / real:.0f} times their size: cut them into windows"
+        )
+
+
+def _check_window(cases: _Cases, path: Path, where: str) -> None:
+    """A window must fit in memory some times over."""
+    at = int(np.argmax(cases.length))
+    if cases.length[at] * path.stat().st_size // sum(cases.length) > LARGEST_WINDOW:
+        raise DataError(
+            f"{where}: case {cases.case[at]} of {cases.length[at]:,} samples is too long for one "
+            "window: cut it into windows with length="
         )
 
 
