@@ -111,6 +111,8 @@ def test_a_case_too_long_for_one_window_is_refused(
     assert sum(len(block.X) for block in whole_cases(chunks[:1], tmp_path, "here")) == 1
     with pytest.raises(DataError, match=r"case long of 1,100 samples .* length="):
         list(whole_cases(chunks, tmp_path, "here"))
+    with pytest.raises(ConfigError, match="length is 1001"):
+        list(cut_windows(chunks, 1001, 1))
 
 
 def test_labels_that_are_no_classes_are_refused() -> None:

@@ -42,6 +42,8 @@ def cut_windows(chunks: Iterable[Chunk], length: int, step: int) -> Iterator[Blo
     left: Chunk | None = None
     skip = 0
     for chunk in chunks:
+        if 4 * length * chunk.X.shape[1] > LARGEST_WINDOW:
+            raise ConfigError(f"length is {length}: so long a window does not fit in memory")
         if left is not None and left.case == chunk.case:
             chunk = left.then(chunk)
         else:
