@@ -21,7 +21,7 @@ def machine() -> dict[str, Any]:
     """Hardware, versions, load and the command."""
     cuda = torch.cuda.is_available()
     return {
-        "command": "python " + shlex.join(sys.argv),
+        "command": "python " + shlex.join(_words()),
         "device": torch.cuda.get_device_name() if cuda else _processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
@@ -30,6 +30,15 @@ def machine() -> dict[str, Any]:
         "torch": torch.__version__,
         "numpy": np.__version__,
     }
+
+
+def _words() -> list[str]:
+    """The command's words, but for where its results go."""
+    words = list(sys.argv)
+    if "--out" in words:
+        at = words.index("--out")
+        del words[at : at + 2]
+    return words
 
 
 def _processor() -> str:

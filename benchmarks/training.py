@@ -172,6 +172,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--counts", type=int, nargs="*", default=[1, 8, 16, 64])
     parser.add_argument("--windows", type=int, default=N)
+    parser.add_argument("--uncompiled", action="store_true", help="leave out what is compiled")
     parser.add_argument("--methods", nargs="*", default=["expclr_plus", "simclr", "supcon"])
     options = parser.parse_args()
     device = resolve_device(options.device)
@@ -179,6 +180,8 @@ def main() -> None:
     n = options.windows
     ways = ways_of_one(device, n) | ways_of_many(device, n, options.counts, options.methods)
     for name, way in ways.items():
+        if options.uncompiled and name.endswith("compiled"):
+            continue
         results[name] = _tried(name, way, device)
         write(options.out, {"machine": machine(), "ways": results})
 

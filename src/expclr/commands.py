@@ -480,6 +480,22 @@ def sweep(
     )
 
 
+def bench(
+    device: str = "auto", out: str | None = None, seconds: float = 5.0, *, smoke: bool = False
+) -> None:
+    """Measure how fast this machine (a GPU, or one core) is, beside kept results.
+
+    Args:
+        device: "auto", "cpu", "cuda", "cuda:1", "mps".
+        out: JSON file for the numbers.
+        seconds: How long to go on with a question; all take two minutes with the default.
+        smoke: One tiny round of everything, not to be compared.
+    """
+    from expclr.experiments.bench import bench as measure
+
+    print(measure(device, out, seconds=seconds, smoke=smoke))
+
+
 def doctor() -> None:
     """Print versions, devices, data folders, and which extras are missing."""
     from expclr.experiments.doctor import examine
@@ -505,6 +521,7 @@ COMMANDS = {
         sweep,
         reproduce,
         report,
+        bench,
         doctor,
     )
 }
