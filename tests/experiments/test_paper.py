@@ -181,10 +181,13 @@ def test_the_calibration_times_every_method_of_the_plan(study, monkeypatch):
     assert all(value > 0 for value in pace.relative.values())
 
 
-def test_many_runs_probed_at_once_have_the_numbers_of_one_after_the_other(study):
+@pytest.mark.parametrize("wide", [1000, 2])
+def test_many_runs_probed_at_once_have_the_numbers_of_one_after_the_other(study, wide, monkeypatch):
     import numpy as np
 
-    from expclr.experiments.protocol import probe_all, probe_together
+    monkeypatch.setattr("expclr.experiments.protocol.WIDE", wide)
+
+    from expclr.experiments.protocol import PROBED, probe_all, probe_together
 
     rng = np.random.default_rng(0)
     y, y_test = study.train.y, study.test.y
@@ -195,4 +198,5 @@ def test_many_runs_probed_at_once_have_the_numbers_of_one_after_the_other(study)
     for i, found in enumerate(together):
         alone = probe_all(Z[i], asked[i], y, seen[i], y_test)["metrics"]
         assert found["metrics"] == alone
-        assert ("all" in alone) == (i < 2)
+        assert ("all" in alone) == (i < 2 and wide == 1000)
+        assert set(alone["subset"]) == set(PROBED if wide == 1000 else ("linear", "knn1_raw"))

@@ -21,7 +21,7 @@ from expclr.estimators import RepresentationLearner
 from expclr.experiments import untrained
 from expclr.experiments.plan import Wave
 from expclr.experiments.protocol import (
-    WIDE,
+    VERY_WIDE,
     Encoder,
     Job,
     data_of,
@@ -153,7 +153,7 @@ class Execution:
 
     def _on_gpu(self, done: Finished) -> bool:
         """Whether many such embeddings are probed at once on the device they come from."""
-        return resolve_device(self.device).type == "cuda" and done[3][0].shape[1] <= WIDE
+        return resolve_device(self.device).type == "cuda" and done[3][0].shape[1] <= VERY_WIDE
 
     def _probed_together(self, many: Sequence[Finished]) -> list[tuple[Probed, Finished]]:
         if not many:

@@ -153,13 +153,13 @@ ROWS1 = (
 )
 
 
-def table1(cells: Cells, metric: str = "accuracy") -> Grid:
-    """The paper's Table 1, our own rows last."""
+def table1(cells: Cells, metric: str = "accuracy", *, also: Sequence[str] = ()) -> Grid:
+    """The paper's Table 1, our own rows last, and ``also`` these without labels."""
     with_paper = metric == "accuracy" and cells.dataset in PAPER_NAMES
     beside = ("", ", paper", ", apart") if with_paper else ("",)
     columns = ["system", *(SHORT[probe] + what for probe in COMPARED for what in beside)]
     rows = []
-    for system, mode, labels in ROWS1:
+    for system, mode, labels in (*ROWS1, *((system, "U", None) for system in also)):
         entries: list[Entry | str] = []
         for probe, ours in COMPARED.items():
             percent = None if labels is None else round(100 * labels)

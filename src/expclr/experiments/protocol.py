@@ -229,14 +229,16 @@ def probe_together(
 ) -> list[dict[str, Any]]:
     """:func:`probe_all` of many runs at once, by the same probes on a GPU."""
     started = time.perf_counter()
-    found = probe_many(Z_train, np.stack(y_seen), Z_test, y_test, probes=PROBED, device=device)
-    metrics = [{"subset": {name: _numbers(run[name]) for name in PROBED}} for run in found]
+    columns = Z_train[0].shape[1]
+    names = list(_probes(columns))
+    found = probe_many(Z_train, np.stack(y_seen), Z_test, y_test, probes=names, device=device)
+    metrics = [{"subset": {name: _numbers(run[name]) for name in names}} for run in found]
     part = [at for at, seen in enumerate(y_seen) if not np.array_equal(seen, y)]
-    if part:
+    if part and columns <= WIDE:
         sides = [Z_train[at] for at in part], [Z_test[at] for at in part]
-        on_all = probe_many(sides[0], y, sides[1], y_test, probes=PROBED, device=device)
+        on_all = probe_many(sides[0], y, sides[1], y_test, probes=names, device=device)
         for at, run in zip(part, on_all, strict=True):
-            metrics[at]["all"] = {name: _numbers(run[name]) for name in PROBED}
+            metrics[at]["all"] = {name: _numbers(run[name]) for name in names}
     seconds = (time.perf_counter() - started) / len(metrics)
     return [{"metrics": numbers, "seconds": seconds} for numbers in metrics]
 
