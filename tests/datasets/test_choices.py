@@ -55,11 +55,27 @@ def test_options_behind_the_name_are_those_of_the_call() -> None:
         ("ucr,mask=1", "1: true or false"),
         ("machine,n_machines=[3", "cannot be read"),
         ("machin,n_machines=3", "did you mean 'machine'"),
+        ("machine,n_machines=true", "True: a whole number"),
+        ("machine,random_state=-1", "-1: a number from 0 on"),
+        ("hydraulic,label=3", "3: a word"),
+        ("hydraulic,sensors=[]", "no sensors"),
+        ("mitdb,split=null", "None: a word or a number or a list"),
+        ("mitdb,split=[[103]]", "a list is wanted"),
+        ("ucr,max_gap=.nan", "nan: a whole number or null"),
+        ("ucr,missing=guess", "'guess': 'error' or 'interpolate' or 'drop'"),
+        ("sleep_edf,wake_minutes=1000000", "0 to 1440"),
     ],
 )
 def test_wrong_options_are_refused(text: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         load_dataset(text)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    train, _ = load_dataset(
+        "machine", n_machines=np.int64(3), windows_per_machine=np.int16(2), test_machines=1
+    )
+    assert len(train) == 4
 
 
 def test_a_wrong_name_is_refused_where_data_are_opened() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from expclr.registry import Registry
 from expclr.windows import Windows
 
@@ -48,7 +50,8 @@ def load_dataset(name: str, root: str | None = None, **options: Any) -> tuple[Wi
 
     key, chosen = split_choice(name)
     load = DATASETS[key]
-    given = {"root": root} | chosen | options
+    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in options.items()}
+    given = {"root": root} | chosen | plain
     check_options(key, load, given)
     train, test = load(**given)
     return train, test

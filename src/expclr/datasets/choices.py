@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
-from typing import Any
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from expclr.errors import ConfigError, suggest
 
 __all__ = ["check_options", "split_choice"]
+
+WORDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a word",
+    Path: "a word",
+    NoneType: "null",
+}
+SCALAR = str | int | float
 
 
 def split_choice(text: str) -> tuple[str, dict[str, Any]]:
@@ -36,26 +48,48 @@ def split_choice(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def check_options(name: str, load: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Refuse options that the function has not, and values of another kind than its defaults."""
+    """Refuse options that the function has not, and values that do not fit its annotations."""
     known = signature(load).parameters
     if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in known.values()):
         return
+    hints = _hints(load)
     for key, value in options.items():
         if key not in known:
             raise ConfigError(f"{name} has no option {key!r}: {suggest(key, list(known))}")
-        wanted = _kind_of(known[key].default)
-        if wanted and not isinstance(value, wanted[0]):
-            raise ConfigError(f"option {key} of {name} is {value!r}: {wanted[1]} is wanted")
+        wanted = hints.get(key)
+        if key != "root" and not _fits(value, wanted):
+            raise ConfigError(f"option {key} of {name} is {value!r}: {_words(wanted)} is wanted")
+        if key == "random_state" and isinstance(value, int) and value < 0:
+            raise ConfigError(f"option {key} of {name} is {value}: a number from 0 on is wanted")
 
 
-def _kind_of(default: Any) -> tuple[tuple[type, ...], str] | None:
-    """What a value must be, going by a default; None where that does not tell."""
-    if isinstance(default, bool):
-        return (bool,), "true or false"
-    if isinstance(default, int):
-        return (int,), "a whole number"
-    if isinstance(default, float):
-        return (int, float), "a number"
-    if isinstance(default, tuple):
-        return (str, list, tuple), "a list"
-    return None
+def _hints(load: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(load)
+    except (NameError, TypeError):  # a name that is only there for the type checker
+        return {}
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is what is annotated; yes where that does not tell."""
+    kind, inner = get_origin(hint), get_args(hint)
+    if kind in (Union, UnionType):
+        return any(_fits(value, choice) for choice in inner)
+    if kind is Literal:
+        return value in inner
+    if hint in (int, float):
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    if kind is Sequence:
+        return isinstance(value, list | tuple) and all(isinstance(v, SCALAR) for v in value)
+    return not isinstance(hint, type) or isinstance(value, hint)
+
+
+def _words(hint: Any) -> str:
+    kind, inner = get_origin(hint), get_args(hint)
+    if kind in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_words(choice) for choice in inner))
+    if kind is Literal:
+        return " or ".join(map(repr, inner))
+    if kind is Sequence:
+        return "a list"
+    return WORDS.get(hint, str(hint))

@@ -71,6 +71,9 @@ def load(
         raise ConfigError(f"no label {label!r}: {suggest(label, ['stable', *CONDITIONS])}")
     if features not in ("conditions", "statistics"):
         raise ConfigError(f"features is {features!r}: wanted is 'conditions' or 'statistics'")
+    sensors = [str(name) for name in sensors]
+    if not sensors:
+        raise ConfigError(f"no sensors are named: some of {', '.join(SENSORS)} are wanted")
     folder = raw_folder("hydraulic", root, wanted="profile.txt and a file for each sensor")
     files = [folder / f"{name}.txt" for name in (*sensors, "profile")]
     source = folder if files[-1].is_file() else _zip(folder)

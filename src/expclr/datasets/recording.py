@@ -58,7 +58,7 @@ def pick_channels(
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     if not names:
         raise DataError(f"no channel of {path} asked for: name some of {', '.join(known)}")
-    return [_position(name, known, path) for name in names]
+    return [_position(str(name), known, path) for name in names]
 
 
 def _position(name: str, known: Sequence[str], path: str | Path) -> int:

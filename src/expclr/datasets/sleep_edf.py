@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ STAGES = {
 }
 UNSCORED = ("Sleep stage ?", "Movement time")
 EPOCH = 30  # seconds
+MOST_WAKE = 24 * 60  # minutes; no recording is longer
 SLOW = 8  # Hz; up to there no band of the EEG can be measured
 PAPER_SUBJECTS = range(20)
 PAPER_NIGHTS = 39  # the second night of subject 13 was lost
@@ -106,8 +106,8 @@ def load(
     check_choice("subjects", subjects, ("paper", "all"))
     check_choice("scale", scale, ("microvolt", "zscore-night"))
     check_choice("features", features, ("auto", "eeg29", None))
-    if not 0 <= wake_minutes < math.inf:
-        raise ConfigError(f"wake_minutes is {wake_minutes}: a number from 0 on is wanted")
+    if not 0 <= wake_minutes <= MOST_WAKE:
+        raise ConfigError(f"wake_minutes is {wake_minutes}: 0 to {MOST_WAKE} are wanted")
     names = [channels] if isinstance(channels, str) else list(channels)
     nights = _nights(raw_folder("sleep_edf", root, wanted="the SC4*.edf files"), subjects, split)
     train, test = _parts(nights, split, random_state)

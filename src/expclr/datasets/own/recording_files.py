@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from expclr.datasets.archive import blame
 from expclr.datasets.edf import read_edf_blocks
 from expclr.datasets.npy import npy_columns
 from expclr.datasets.own.chunks import Chunk, Clock
@@ -43,7 +44,9 @@ def stream(path: Path, reading: Reading, scratch: Path) -> Stream:
 def _recordings(folder: Path, reading: Reading) -> list[Path]:
     wanted = (*TABLES, *SUFFIXES, ".npy")
     apart = {Path(path).resolve() for path in reading.apart}
-    files = [p for p in sorted(folder.rglob("*")) if p.suffix.lower() in wanted and p.is_file()]
+    with blame(folder):
+        found = sorted(folder.rglob("*"))
+    files = [p for p in found if p.suffix.lower() in wanted and p.is_file()]
     files = [f for f in files if f.resolve() not in apart and not _is_hidden(f, folder)]
     if not files:
         raise DataError(f"{folder} has no recording: files {', '.join(wanted)} are looked for")
