@@ -3,11 +3,14 @@
 import copy
 import logging
 import math
+import tracemalloc
 
+import numpy as np
 import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
+from expclr import ExpCLR, Windows
 from expclr import train_many as stacks
 from expclr.encoders import ENCODERS, TCN
 from expclr.engine import seeded
@@ -159,3 +162,20 @@ def test_what_a_stack_has_handed_over_is_not_trained_again(windows, monkeypatch)
     assert isinstance(outcomes[1], DivergedError)
     for number in (0, 2):
         assert outcomes[number][0]["loss"] == alone[number].train()[0]["loss"]
+
+
+@pytest.mark.parametrize("as_array", [False, True])
+def test_a_memory_mapped_file_is_embedded_without_a_copy(as_array, tmp_path, rng):
+    whole = Windows(
+        np.tile(rng.normal(size=(100, 3, 512)), (80, 1, 1)), F=rng.normal(size=(8000, 1))
+    )
+    mapped = Windows.load(whole.save(tmp_path / "w"))
+    small = {"encoder_params": {"width": 4, "blocks": 1}, "max_epochs": 0, "device": "cpu"}
+    learner = ExpCLR(embedding_dim=4, **small).fit(mapped.subset(slice(0, 32)))
+    given = np.load(tmp_path / "w" / "X.npy", mmap_mode="r") if as_array else mapped
+    tracemalloc.start()
+    Z = learner.transform(given)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert Z.shape == (8000, 4)
+    assert peak < mapped.X.nbytes / 3

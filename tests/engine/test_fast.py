@@ -51,7 +51,7 @@ def compiled(monkeypatch, replayed):
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
 
 
-def _run(name, *, epochs=7, dropout=0.1, lr=3e-3, **settings):
+def _run(name, *, epochs=7, dropout=0.1, lr=3e-3, encoder=None, **settings):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3, 64)).astype(np.float32)
     features = torch.from_numpy(rng.normal(size=(50, 5)).astype(np.float32))
@@ -64,6 +64,10 @@ def _run(name, *, epochs=7, dropout=0.1, lr=3e-3, **settings):
         )
         method = METHODS[name]()
         method.prepare(features if method.target == "features" else labels, 12)
+        if encoder is not None:
+            network = ENCODERS[encoder](3, 12, length=64)
+            if hasattr(network, "prepare"):
+                network.prepare(torch.from_numpy(X), None)
     examples = Examples(X, features=features, labels=labels)
     schedule = Schedule(epochs, lr, batch_size=16)
     return Run(ScaledEncoder(network, 3), method, examples, schedule, CPU, **settings)
@@ -79,6 +83,16 @@ def test_replayed_steps_are_the_plain_ones_to_the_bit(name, replayed, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(Examples, "on", lambda examples, device: examples)
         assert fast_losses == _losses(_run(name))
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_every_encoder_is_replayed_as_it_is_trained_plainly(encoder, replayed, monkeypatch, caplog):
+    with caplog.at_level(logging.INFO):
+        fast_losses = _losses(_run("expclr", encoder=encoder, epochs=2))
+    assert "step by step" not in caplog.text
+    with monkeypatch.context() as patch:
+        patch.setattr(Examples, "on", lambda examples, device: examples)
+        assert fast_losses == _losses(_run("expclr", encoder=encoder, epochs=2))
 
 
 def test_a_compiled_training_is_the_plain_one_but_for_rounding(compiled, monkeypatch):

@@ -15,6 +15,7 @@ from expclr.encoders import ENCODERS, TCN
 from expclr.encoders.scaled import ScaledEncoder
 from expclr.engine import seeded
 from expclr.errors import DataError
+from expclr.memory import MemoryWarning
 from expclr.methods import METHODS, ExpCLRLoss
 from expclr.train import DivergedError, Examples, Run, Schedule
 from expclr.train_many import train_many, train_stacked
@@ -149,3 +150,56 @@ def test_a_loss_that_is_not_finite_names_its_step():
     run.examples.X[5] = np.inf
     with pytest.raises(DivergedError, match=r"step \d+ of epoch 0"):
         run.train()
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_every_encoder_trains_as_it_does_plainly(encoder, monkeypatch):
+    def run():
+        one = _run("expclr", epochs=2)
+        with seeded(0):
+            network = ENCODERS[encoder](3, 12, length=64)
+            if hasattr(network, "prepare"):
+                network.prepare(torch.from_numpy(one.examples.X), None)
+        return dataclasses.replace(one, encoder=ScaledEncoder(network, 3))
+
+    assert _losses(run().train()) == pytest.approx(_losses(_plain(run(), monkeypatch)), rel=1e-3)
+
+
+@pytest.fixture
+def little_memory():
+    """One and a half gigabytes."""
+    whole = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(1.5e9 / whole)
+    yield
+    torch.cuda.set_per_process_memory_fraction(1.0)
+    torch.cuda.empty_cache()
+
+
+def test_a_batch_without_room_is_encoded_in_parts(little_memory):
+    X = np.random.default_rng(0).normal(size=(2048, 3, 512)).astype(np.float32)
+    with seeded(0):
+        encoder = ScaledEncoder(TCN(3, 12, width=32), 3)  # some five gigabytes at once
+    examples = Examples(X, features=torch.randn(2048, 5))
+    schedule = Schedule(2, 1e-3, batch_size=2048)
+    run = Run(encoder, ExpCLRLoss(), examples, schedule, torch.device("cuda"))
+    with pytest.warns(MemoryWarning, match="2048") as told:
+        history = run.train()
+    assert len(told) == 1
+    assert np.isfinite(_losses(history)).all()
+
+
+def test_a_large_batch_by_blocks_is_right_and_small():
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randn(8192, 100, generator=generator).cuda().requires_grad_()
+    features = torch.randn(8192, 561, generator=generator).cuda()
+    peaks, gradients = [], []
+    for streamed in (False, True):
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        loss = ExpCLRLoss(streamed=streamed)(z, features)
+        gradients.append(torch.autograd.grad(loss, z)[0])
+        peaks.append(torch.cuda.max_memory_allocated() - before)
+    assert (gradients[1] - gradients[0]).norm() < 1e-5 * gradients[0].norm()
+    assert peaks[1] < peaks[0] / 2
+    assert peaks[1] < 1e9
