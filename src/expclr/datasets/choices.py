@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
+from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from expclr.errors import ConfigError, suggest
 
@@ -21,7 +24,6 @@ WORDS = {
     Path: "a word",
     NoneType: "null",
 }
-SCALAR = str | int | float
 
 
 def split_choice(text: str) -> tuple[str, dict[str, Any]]:
@@ -59,7 +61,7 @@ def check_options(name: str, load: Callable[..., Any], options: Mapping[str, Any
         wanted = hints.get(key)
         if key != "root" and not _fits(value, wanted):
             raise ConfigError(f"option {key} of {name} is {value!r}: {_words(wanted)} is wanted")
-        if key == "random_state" and isinstance(value, int) and value < 0:
+        if key == "random_state" and isinstance(value, Integral) and int(value) < 0:
             raise ConfigError(f"option {key} of {name} is {value}: a number from 0 on is wanted")
 
 
@@ -78,9 +80,10 @@ def _fits(value: Any, hint: Any) -> bool:
     if kind is Literal:
         return value in inner
     if hint in (int, float):
-        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+        return isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
     if kind is Sequence:
-        return isinstance(value, list | tuple) and all(isinstance(v, SCALAR) for v in value)
+        listed = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
+        return listed and all(isinstance(v, str | Real) for v in value)
     return not isinstance(hint, type) or isinstance(value, hint)
 
 

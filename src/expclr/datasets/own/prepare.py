@@ -10,8 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from expclr.datasets.checks import check_split
+from expclr.datasets.choices import check_options
 from expclr.datasets.missing import Missing
 from expclr.datasets.own.blocks import Gathered, label_codes, save_around, write_blocks
+from expclr.datasets.own.cutting import LARGEST_WINDOW
 from expclr.datasets.own.reading import Reading, open_stream
 from expclr.datasets.own.side_files import is_file_name, read_side
 from expclr.datasets.own.splitting import deal_out, held_out
@@ -32,9 +34,9 @@ def prepare(
     out: str | Path,
     x: str | Path,
     *,
-    features: str | Sequence[str] | None = None,
-    labels: str | None = None,
-    group: str | None = None,
+    features: str | Path | Sequence[str] | None = None,
+    labels: str | Path | None = None,
+    group: str | Path | None = None,
     case: str | None = None,
     time: str | None = None,
     channels: str | Sequence[str] = (),
@@ -118,13 +120,15 @@ def prepare(
     >>> Windows.load(store / "train")
     Windows(runs: 12 windows, 1 channels x 10 timepoints, 3 groups)
     """
+    check_options("prepare", prepare, locals())
+    labels, group = (str(v) if v else None for v in (labels, group))
     chosen = _Choices(
         features=_side(features), labels=_side(labels), group=_side(group), missing=missing,
         max_gap=max_gap, mask=mask, name=name or Path(out).name,
     )  # fmt: skip
     reading = Reading(
-        case=case,
-        time=time,
+        case=case or None,
+        time=time or None,
         channels=_names(channels),
         labels=None if chosen.labels else labels,
         group=None if chosen.group else group,
@@ -166,8 +170,8 @@ class _Choices:
     name: str
 
 
-def _side(value: str | Sequence[str] | None) -> str | None:
-    return value if isinstance(value, str) and is_file_name(value) else None
+def _side(value: str | Path | Sequence[str] | None) -> str | None:
+    return str(value) if isinstance(value, str | Path) and is_file_name(str(value)) else None
 
 
 def _is_source(test: str) -> bool:
@@ -176,8 +180,8 @@ def _is_source(test: str) -> bool:
     return Path(test).exists() or is_file_name(test) or test.lower().endswith(ends)
 
 
-def _names(value: str | Sequence[str]) -> tuple[str, ...]:
-    parts = value.split(",") if isinstance(value, str) else value
+def _names(value: str | Path | Sequence[str]) -> tuple[str, ...]:
+    parts = str(value).split(",") if isinstance(value, str | Path) else map(str, value)
     return tuple(name.strip() for name in parts if name.strip())
 
 
@@ -188,6 +192,8 @@ def _check_choices(
         raise ConfigError("give labels or intervals, not both")
     if step is not None and length is None:
         raise ConfigError("step is given without length: how long is a window?")
+    if length is not None and 4 * length > LARGEST_WINDOW:
+        raise ConfigError(f"length is {length}: so long a window does not fit in memory")
     if length is not None and (length < 1 or (step is not None and step < 1)):
         raise ConfigError(f"length is {length} and step {step}: whole numbers from 1 are wanted")
 
