@@ -206,7 +206,9 @@ def train(
     print(folder)
 
 
-def finetune(model: str, data: str, out: str, *, label_fraction: float = 1.0) -> None:
+def finetune(
+    model: str, data: str, out: str, *, label_fraction: float = 1.0, method: str | None = None
+) -> None:
     """Go on training a model on labels, and fit a classifier on top.
 
     Args:
@@ -214,10 +216,12 @@ def finetune(model: str, data: str, out: str, *, label_fraction: float = 1.0) ->
         data: As for train; its labels are used, -1 where there is none.
         out: Folder for the fine-tuned model.
         label_fraction: Part of the labels to use, stratified.
+        method: What is minimised, by name (expclr, supcon, pair, cross_entropy); default what
+            belongs to the method that the model was trained with.
     """
     from expclr.experiments.runs import finetune_run
 
-    print(finetune_run(model, data, out, label_fraction=label_fraction))
+    print(finetune_run(model, data, out, label_fraction=label_fraction, method=method))
 
 
 def embed(model: str, data: str, out: str, *, part: str = "test") -> None:

@@ -17,6 +17,7 @@ from expclr.estimators import RepresentationLearner
 from expclr.experiments.measure import Measured, measure
 from expclr.experiments.worth import ALSO
 from expclr.inputs import read_training_data
+from expclr.methods import METHODS
 from expclr.model_folder import FILES
 from expclr.storage import check_writable, read_json, write_bytes, write_json
 from expclr.windows import Windows
@@ -52,10 +53,14 @@ def train_run(data: str, settings: TrainConfig, out: str | None, *, resume: bool
     return learner.save(folder)
 
 
-def finetune_run(model: str, data: str, out: str, *, label_fraction: float) -> Path:
-    """Fine-tune a saved model on part of the labels."""
+def finetune_run(
+    model: str, data: str, out: str, *, label_fraction: float, method: str | None = None
+) -> Path:
+    """Fine-tune a saved model on part of the labels, by its own method's choice or another."""
     check_writable(Path(out), FILES)
     learner = RepresentationLearner.load(model)
+    if method is not None:
+        learner.set_params(finetune_method=METHODS.known(method))
     windows = open_part(data).label_fraction(label_fraction, random_state=learner.random_state or 0)
     return learner.finetune(windows).save(out)
 
