@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -11,7 +14,7 @@ from torch import Tensor
 
 from expclr.methods.base import Batch
 
-__all__ = ["Examples", "Resident"]
+__all__ = ["Examples", "Resident", "read_ahead"]
 
 PART = 0.4  # of the device's free memory that windows may take
 
@@ -32,8 +35,15 @@ class Examples:
     def batch(self, index: Tensor, device: torch.device) -> Batch:
         """The windows at ``index``, on the device."""
         x = torch.from_numpy(np.ascontiguousarray(self.X[index.numpy()]))
-        others = [v if v is None else v[index].to(device) for v in self.others()]
-        return Batch(x.to(device), *others)
+        parts = [x, *[v if v is None else v[index] for v in self.others()]]
+        if device.type == "cuda":  # what is pinned is copied while the device computes
+            parts = [v if v is None else v.pin_memory() for v in parts]
+        return Batch(*[v if v is None else v.to(device, non_blocking=True) for v in parts])  # type: ignore[arg-type]
+
+    def batches(self, indices: Sequence[Tensor], device: torch.device) -> Iterator[Batch]:
+        """The batches in turn; for a GPU each is read while the one before is trained on."""
+        read = partial(self.batch, device=device)
+        return map(read, indices) if device.type == "cpu" else read_ahead(read, indices)
 
     def subset(self, index: Tensor) -> Examples:
         """The examples at ``index``."""
@@ -75,3 +85,18 @@ class Resident:
         """The windows at ``index``, which is on the device as well."""
         parts = (self.X, self.lengths, self.features, self.labels, self.fixed)
         return Batch(*[v if v is None else v.index_select(0, index) for v in parts])  # type: ignore[arg-type]
+
+    def batches(self, indices: Sequence[Tensor], device: torch.device) -> Iterator[Batch]:
+        """The batches in turn."""
+        return (self.batch(index, device) for index in indices)
+
+
+def read_ahead(read: Callable[[Tensor], Batch], indices: Sequence[Tensor]) -> Iterator[Batch]:
+    """What ``read`` makes of each index, the next one already under way."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = [reader.submit(read, index) for index in indices[:1]]
+        for index in indices[1:]:
+            batch = coming.pop().result()
+            coming.append(reader.submit(read, index))
+            yield batch
+        yield from (last.result() for last in coming)

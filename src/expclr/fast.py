@@ -51,11 +51,15 @@ def epochs(
     allows it; a long training of a TCN is compiled. Everywhere else: one step after the other.
     """
     near = examples.on(device)
-    step = _step(model, optimizer, near, schedule.dtype, device)
+    train_on = _step(model, optimizer, schedule.dtype)
 
     def plain(order: Tensor) -> Tensor:
         at = order.to(device) if isinstance(near, Resident) else order
-        return torch.stack([step(index) for index in at])
+        shares = [share_of_rank(index) for index in at]
+        return torch.stack([train_on(batch) for batch in near.batches(shares, device)])
+
+    def step(index: Tensor) -> Tensor:
+        return train_on(near.batch(index, device))
 
     if not isinstance(near, Resident) or rank_of()[1] > 1:
         return plain
@@ -77,25 +81,23 @@ def epochs(
 def _step(
     model: nn.ModuleList,
     optimizer: torch.optim.Optimizer,
-    near: Examples | Resident,
     precision: torch.dtype,
-    device: torch.device,
-) -> TrainEpoch:
-    """One step of training: indices of a batch to its loss."""
+) -> Callable[[Batch], Tensor]:
+    """One step of training: a batch to its loss."""
 
     def loss_in(batch: Batch, parts: int) -> Tensor:
         return loss_of(model[0], model[1], batch, precision=precision, parts=parts)
 
     loss_and_gradient = stepping_down(model, loss_in)
 
-    def step(index: Tensor) -> Tensor:
+    def train_on(batch: Batch) -> Tensor:
         optimizer.zero_grad(set_to_none=True)
-        loss = loss_and_gradient(near.batch(share_of_rank(index), device))
+        loss = loss_and_gradient(batch)
         average_gradients(model.parameters())
         optimizer.step()
         return loss.detach()
 
-    return step
+    return train_on
 
 
 def _state_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Tensor]:

@@ -165,6 +165,12 @@ def test_every_encoder_trains_as_it_does_plainly(encoder, monkeypatch):
     assert _losses(run().train()) == pytest.approx(_losses(_plain(run(), monkeypatch)), rel=1e-3)
 
 
+def test_windows_that_stay_on_the_host_train_the_same(monkeypatch):
+    expected = _losses(_plain(_run("expclr"), monkeypatch))
+    monkeypatch.setattr(Examples, "on", lambda examples, device: examples)
+    assert _losses(_run("expclr").train()) == pytest.approx(expected, rel=1e-5)
+
+
 @pytest.fixture
 def little_memory():
     """One and a half gigabytes."""
