@@ -221,14 +221,28 @@ def speed_table(result: Result) -> str:
     rows = []
     for name, words in SPEED.items():
         task = result["tasks"][name]
-        goal = f"{task['goal']['seconds']:g} s"
-        memory = f"{task['peak_mb']:.0f} MB"
+        goal, usual = f"{task['goal']['seconds']:g} s", task.get("usual_cpu_seconds")
+        memory = ""
         if "peak_mb" in task["goal"]:
             goal += f", {task['goal']['peak_mb']:g} MB"
-        times = [f"{task[key]:.2f} s" for key in ("seconds", "cpu_seconds", "usual_cpu_seconds")]
-        rows.append([words.format(**task), *times, memory, goal])
-    head = ["task", "wall", "CPU, all cores", "the usual way, CPU", "memory beyond data", "goal"]
+            memory = f", {task['peak_mb']:.0f} MB"
+        cpu, wall = f"{task['cpu_seconds']:.2f} s{memory}", f"{task['seconds']:.1f} s"
+        usually = f"{usual:.2f} s" if usual else "–"
+        rows.append([words.format(**task), cpu, goal, usually, wall])
+    threads, load = result["machine"]["threads"], _loads(result)
+    head = [
+        "task",
+        f"seconds of the processor ({threads} thread)",
+        "goal on two idle cores",
+        "the usual way, of the processor",
+        f"wall, with a load of {load}",
+    ]
     return _table(head, rows)
+
+
+def _loads(result: Result) -> str:
+    loads = {f"{result['tasks'][name]['load_before']:.0f}" for name in SPEED}
+    return " to ".join(sorted(loads))
 
 
 TABLES = {
