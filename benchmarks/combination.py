@@ -20,6 +20,7 @@ and read that fifth. Seconds are of one thread, wall clock; the machine was shar
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import time
 from copy import deepcopy
@@ -35,9 +36,11 @@ from sklearn.metrics import accuracy_score, f1_score
 from tqdm import tqdm
 
 from expclr import RepresentationLearner, Windows, __version__
+from expclr.encoders import Rocket
 from expclr.evaluation import knn_probe, linear_probe
 from expclr.experiments.study_data import Study, open_study
 from expclr.features import FeatureSpace
+from expclr.methods.expclr_plus import ExpCLRPlus
 from expclr.storage import write_json, write_text
 
 HERE = Path(__file__).parent
@@ -51,16 +54,14 @@ TWO_CLASSES = {"mitdb": ("AFIB", "N")}
 
 TRIALS: dict[str, dict[str, Any]] = {
     "as it is by default": {},
-    "no pairs": {"method_params": {"pairs": 0.0}},
-    "no decoding": {"method_params": {"decoding": 0.0}},
-    "no reconstruction": {"method_params": {"reconstruction": 0.0}},
-    "pairs alone": {"method_params": {"decoding": 0.0, "reconstruction": 0.0}},
-    "decoding alone": {"method_params": {"pairs": 0.0, "reconstruction": 0.0}},
-    "reconstruction alone": {"method_params": {"pairs": 0.0, "decoding": 0.0}},
-    "pairs matched": {"method_params": {"pairs_target": "matched"}},
-    "pairs scaled": {"method_params": {"pairs_target": "scaled"}},
+    "pairs alone": {"method_params": {"decoding": 0.0}},
+    "decoding alone": {"method_params": {"pairs": 0.0}},
+    "pairs: the paper's target": {"method_params": {"pairs_target": "paper"}},
+    "with reconstruction": {"method_params": {"reconstruction": 4.0}},
+    "reconstruction alone": {
+        "method_params": {"pairs": 0.0, "decoding": 0.0, "reconstruction": 1.0}
+    },
     "whitened features": {"feature_space": "whitened"},
-    "head of 1024": {"encoder_params": {"hidden": 1024}},
 }
 
 Array = NDArray[Any]
@@ -177,14 +178,13 @@ def measured_features(train: Windows, test: Windows) -> tuple[Array, Array]:
     return tuple(np.nan_to_num(space.transform(w.F), nan=0.0) for w in (train, test))
 
 
-def run(study: Study, seed: int, options: argparse.Namespace, bar: tqdm[Any]) -> list[Row]:
+def run(study: Study, seed: int, options: argparse.Namespace) -> list[Row]:
     """Every system on one seed."""
     train, test = study.train, study.test
     rows: list[Row] = []
     for encoder in options.encoders:
         settings = {"encoder": encoder, "random_state": seed, "device": options.device}
         settings["precision"] = options.precision
-        bar.set_postfix_str(f"{encoder}, seed {seed}")
         learner, found = unlabelled(train, test, settings)
         rows += [{"system": f"ours ({encoder}), U", "seed": seed} | row for row in found]
         for share in SHARES:
@@ -201,17 +201,15 @@ def run(study: Study, seed: int, options: argparse.Namespace, bar: tqdm[Any]) ->
     return rows
 
 
-def tried(study: Study, seeds: int, options: argparse.Namespace) -> list[Row]:
-    """The default and its changes, each trained on train without some groups and read on these."""
+def tried(study: Study, name: str, seed: int, options: argparse.Namespace) -> list[Row]:
+    """A change of the default, trained on train without some groups and read on these."""
     train, held = study.parts("validation")
     rows = []
-    jobs = [(n, s, e) for n, s in TRIALS.items() for e in options.encoders for _ in [0]]
-    for name, changes, encoder in tqdm(jobs, "trials", disable=None):
-        for seed in range(seeds):
-            settings = {"encoder": encoder, "random_state": seed, "device": options.device}
-            settings |= {"precision": options.precision}
-            _, found = unlabelled(train, held, settings | changes)
-            rows += [{"trial": name, "encoder": encoder, "seed": seed} | row for row in found]
+    for encoder in options.encoders:
+        settings = {"encoder": encoder, "random_state": seed, "device": options.device}
+        settings |= {"precision": options.precision}
+        _, found = unlabelled(train, held, settings | TRIALS[name])
+        rows += [{"trial": name, "encoder": encoder, "seed": seed} | row for row in found]
     return rows
 
 
@@ -304,28 +302,39 @@ def main() -> None:
 
 
 def keep(options: argparse.Namespace) -> None:
+    """Measure what the result file does not hold yet, and write after every seed."""
     study = opened(options.dataset, options.npz)
-    part = "trials" if options.trials else "test"
     path = RESULTS / f"combination_{options.dataset}.json"
-    began = time.perf_counter()
-    if options.trials:
-        rows = tried(study, options.trials, options)
-    else:
-        bar = tqdm(range(options.seeds), "seeds", disable=None)
-        rows = [row for seed in bar for row in run(study, seed, options, bar)]
-    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    found[part] = {
-        "command": f"python benchmarks/combination.py {options.dataset}",
-        "options": {k: v for k, v in vars(options).items() if k != "npz"},
-        "version": __version__,
-        "machine": machine(),
-        "data": study.fingerprint,
-        "split": study.split("validation" if options.trials else "test"),
-        "defaults": RepresentationLearner("expclr_plus", encoder="rocket").get_params(),
-        "seconds": round(time.perf_counter() - began),
-        "rows": rows,
-    }
-    write_json(path, found)
+    part = "trials" if options.trials else "test"
+    names = list(TRIALS) if options.trials else ["all systems"]
+    jobs = [(s, name) for s in range(options.trials or options.seeds) for name in names]
+    for seed, name in tqdm(jobs, part, disable=None):
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        rows = found.get(part, {}).get("rows", [])
+        if any(row["seed"] == seed and row.get("trial", name) == name for row in rows):
+            continue
+        one = options.trials
+        new = tried(study, name, seed, options) if one else run(study, seed, options)
+        found[part] = {
+            "machine": machine(),
+            "version": __version__,
+            "data": study.fingerprint,
+            "split": study.split("validation" if options.trials else "test"),
+            "precision": options.precision,
+            "defaults": defaults(),
+            "rows": rows + new,
+        }
+        write_json(path, found)
+
+
+def defaults() -> dict[str, Any]:
+    """Of the encoder and the method, as they were when this was measured."""
+    found = {}
+    for kind in (Rocket, ExpCLRPlus):
+        for name, p in inspect.signature(kind).parameters.items():
+            if p.default is not p.empty:
+                found[f"{kind.__name__}.{name}"] = p.default
+    return found | {f"Rocket.{name}": value for name, value in Rocket.suited.items()}
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def _matched_loop(z, F, tau, reference):
 @pytest.mark.parametrize("tau", [0.1, 1.0, 10.0])
 def test_matched_pairs_are_the_loop_over_pairs(tau):
     z, F = torch.randn(7, 3, dtype=torch.float64), torch.randn(7, 4, dtype=torch.float64)
-    method = _prepared(F, 3, decoding=0, tau=tau, reference=2.5, pairs_target="matched")
+    method = _prepared(F, 3, decoding=0, tau=tau, reference=2.5)
     assert float(method(z, F)) == pytest.approx(
         _matched_loop(z.tolist(), F.tolist(), tau, 2.5), rel=1e-5
     )
@@ -44,7 +44,7 @@ def test_matched_pairs_are_the_loop_over_pairs(tau):
 def test_distances_that_follow_the_features_cost_nothing_when_matched_only():
     F = torch.randn(16, 5)
     settings = {"decoding": 0, "similarity": "linear", "reference": "dataset"}
-    assert _prepared(F, 5, **settings, pairs_target="matched")(F, F) < 1e-3
+    assert _prepared(F, 5, **settings)(F, F) < 1e-3
     assert _prepared(F, 5, **settings, pairs_target="paper")(F, F) > 1e-2
 
 
@@ -95,7 +95,7 @@ def test_two_views_of_a_window_share_its_features():
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
-        ({"pairs": 0, "decoding": 0, "reconstruction": 0}, "nothing to learn"),
+        ({"pairs": 0, "decoding": 0}, "nothing to learn"),
         ({"decoding": -1}, "decoding"),
         ({"pairs_target": "other"}, "matched"),
         ({"consistency": 1.0}, "augmentations"),

@@ -36,7 +36,8 @@ class ExpCLRPlus(Method):
     - decoding: the mean squared error of a linear layer that reads the standardised features.
     - reconstruction: the same for what the network computes of a window without any weight, as
       the random convolutions of encoder "rocket": what the expert did not name is not lost.
-      Nothing for networks without such a part, or with views.
+      Nothing for networks without such a part, or with views. Off by default: it helped on
+      uci_har and hurt on machines.
     - consistency: squared distance of two views of a window, in units of the mean distance.
     - labels: cross-entropy of a linear classifier on those windows that have a label. Off by
       default: labels that come along with the windows do not train the encoder unasked.
@@ -69,10 +70,10 @@ class ExpCLRPlus(Method):
         pairs: float = 1.0,
         decoding: float = 1.0,
         *,
-        reconstruction: float = 4.0,
+        reconstruction: float = 0.0,
         consistency: float = 0.0,
         labels: float = 0.0,
-        pairs_target: PairsTarget = "paper",
+        pairs_target: PairsTarget = "matched",
         tau: float = 1.0,
         similarity: str = "squared",
         reference: str | float = "q0.99",
