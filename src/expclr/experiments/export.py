@@ -16,7 +16,7 @@ __all__ = ["export", "main"]
 
 
 def export(folder: str | Path, datasets: Sequence[str]) -> list[Path]:
-    """Write ``<folder>/<dataset>.npz`` of each dataset, in half precision."""
+    """Write ``<folder>/<dataset>.npz`` of each dataset."""
     written = []
     for name in datasets:
         study = open_study(name)
