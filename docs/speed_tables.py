@@ -120,9 +120,9 @@ def embedding(found: dict[str, Any]) -> str:
     memory = found["memory"]
     return (
         f"{table}\n\nA window takes {found['mega_operations_per_window']} million operations. "
-        f"Embeddings in bfloat16 differ by {found['error_of_bfloat16']:.1%}. Of a memory-mapped "
-        f"file of {memory['windows']:,} windows ({memory['file_gb']:.3f} GB) nothing is copied: "
-        f"the process's own memory grew by {memory['grown_gb']:.3f} GB."
+        f"Embeddings in bfloat16 differ by {found['error_of_bfloat16']:.1%}. While a memory-mapped "
+        f"file of {memory['windows']:,} windows ({memory['file_gb']:.3f} GB) was embedded, the "
+        f"process's own memory grew by {memory['grown_gb']:.3f} GB."
     )
 
 
