@@ -40,6 +40,7 @@ def parts(tmp_path_factory):
     train.save(folder / "data" / "train")
     test.save(folder / "data" / "test")
     learner = RepresentationLearner(
+        encoder="tcn",
         encoder_params=SMALL,
         embedding_dim=4,
         batch_size=16,
