@@ -269,3 +269,11 @@ def test_a_bare_switch_is_true_and_dashes_are_as_good_as_underscores(tmp_path, c
 def test_a_page_about_results_needs_the_folder_alone(tmp_path, capsys):
     assert main(["report", str(tmp_path)]) == 2
     assert "holds no results" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(data):
+    words = [sys.executable, "-c", TRAINING, "data", "info", data]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -42,13 +43,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
-        return _run(words[0], words[1:])
+        code = _run(words[0], words[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads our output, as `head` does, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (ConfigError, DataError) as error:
         print(f"expclr: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("expclr: stopped", file=sys.stderr)
         return 130
+    return code
 
 
 def _overview() -> str:
