@@ -145,6 +145,7 @@ def uci_har(found: dict[str, Any]) -> str:
         [
             f"{trial['settings']['method']}, {trial['settings']['encoder']}",
             trial["epochs"],
+            trial["settings"]["lr"],
             trial["settings"]["lr_decay"],
             trial["settings"]["batches"],
             trial["settings"]["random_state"],
@@ -153,7 +154,16 @@ def uci_har(found: dict[str, Any]) -> str:
         ]
         for trial in found["trials"]
     ]
-    head = ["system", "epochs", "decay", "batches", "seed", "linear probe", "seconds of a core"]
+    head = [
+        "system",
+        "epochs",
+        "lr",
+        "decay",
+        "batches",
+        "seed",
+        "linear probe",
+        "seconds of a core",
+    ]
     return _table(head, rows)
 
 
