@@ -17,8 +17,8 @@ slices() { "${PYTHON:-python3}" -m expclr.experiments.slices --out "${OUT:-runs/
 # A wave that takes far too long is given up, what was finished before it is packed all the same.
 limit=$(awk "BEGIN { print int(60 * $minutes + 150) }")
 export -f slices
-timeout -s INT "$limit" bash -c 'slices "$@"' slices \
-    --npz carry/npz --held experiments/results --minutes "$minutes" "$@"
+set -- --npz carry/npz --held experiments/results --minutes "$minutes" "$@"
+timeout -s INT "$limit" bash -c 'slices "$@"' slices "$@"
 code=$?
-[ "$code" = 0 ] || [ "$code" = 3 ] || slices --pack-only
+[ "$code" = 0 ] || [ "$code" = 3 ] || slices "$@" --pack-only
 exit "$code"

@@ -14,7 +14,7 @@ from expclr.experiments.export import export
 from expclr.experiments.paper_tables import all_tables, markdown
 from expclr.experiments.slices import STUDIES, Slice
 from expclr.experiments.slices import main as slices
-from expclr.experiments.store import read_results
+from expclr.experiments.store import WANTED, Store, read_results
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--data", "machine", "--budget", "smoke", "--device", "cpu", "--seeds", "2"]
@@ -97,13 +97,18 @@ def test_the_program_runs_where_little_is_installed(tmp_path, npz):
 
 
 def test_the_command_file_packs_even_what_a_broken_run_left(tmp_path):
+    made = dict.fromkeys(WANTED, "x") | {"id": "earlier"}
+    (tmp_path / "held").mkdir()
+    Store(tmp_path / "earlier").add(made)
+    Store(tmp_path / "earlier").pack(tmp_path / "held" / "results.jsonl")
     words = ["bash", str(ROOT / "experiments/gpu.sh"), "0.1", "--npz", str(tmp_path)]
-    words += ["--work", str(tmp_path / "work"), "--device", "cpu"]
+    words += ["--work", str(tmp_path / "work"), "--device", "cpu", "--held", str(tmp_path / "held")]
     environment = os.environ | {"OUT": str(tmp_path / "out"), "PYTHON": sys.executable}
     found = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert found.returncode == 2, found.stderr
     assert "uci_har.npz: write it with" in found.stderr
-    assert (tmp_path / "out" / "results.jsonl").read_text() == ""
+    (record,) = read_results(tmp_path / "out" / "results.jsonl").records
+    assert record["id"] == "earlier"
 
 
 def test_data_that_are_not_there_are_named_before_anything_runs(tmp_path):
