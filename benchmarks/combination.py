@@ -255,24 +255,52 @@ def table(rows: list[Row], key: str, metric: str) -> list[str]:
     return lines
 
 
+ABOUT = """## Encoder and objective
+
+`expclr_plus` on encoder `rocket`, both with their default settings, beside what a user would pick
+instead, on the same windows, label subsets and seeds. U: trained without labels, read by a linear
+probe fitted on the share of labels that the column names. SS: then fine-tuned on that share.
+Everything else learns from that share alone; what needs features measures them on test windows as
+well. Mean ± standard error over seeds. How it is measured stands in `benchmarks/combination.py`,
+which also runs the TCN and the hybrid, on a GPU."""
+
+
 def section() -> str:
     """The section of docs/choices.md, of all result files that are there."""
-    lines = ["## Encoder and objective", ""]
+    lines = [ABOUT, ""]
     for name in DATASETS:
         path = RESULTS / f"combination_{name}.json"
-        if not path.exists():
-            continue
-        found = json.loads(path.read_text(encoding="utf-8"))
-        metric = "macro_f1" if name in TWO_CLASSES else "accuracy"
-        what = "macro-F1" if metric == "macro_f1" else "accuracy"
-        for part in ("test", "trials"):
-            if part in found:
-                rows, key = found[part]["rows"], "system" if part == "test" else "trial"
-                read = "test windows" if part == "test" else "groups held out of train"
-                seeds = 1 + max(row["seed"] for row in rows)
-                lines += [f"{name}, {read}, {what} in %, {seeds} seeds:", ""]
-                lines += [*table(rows, key, metric), ""]
+        if path.exists():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            for part in ("test", "trials"):
+                lines += part_lines(name, part, found[part]) if part in found else []
     return "\n".join(lines)
+
+
+def part_lines(name: str, part: str, found: dict[str, Any]) -> list[str]:
+    """The table of one part of a result file, how it was made and how long it took."""
+    metric, what = ("macro_f1", "macro-F1") if name in TWO_CLASSES else ("accuracy", "accuracy")
+    rows, key = found["rows"], "system" if part == "test" else "trial"
+    read = "test windows" if part == "test" else "groups held out of train, encoder rocket"
+    seeds = len({row["seed"] for row in rows})
+    lines = [f"**{name}**, {read}: {what} in %, {seeds} seed{'s' if seeds > 1 else ''}.", ""]
+    lines += [*table(rows, key, metric), ""]
+    if part == "test":
+        lines += [seconds_of(rows, found["machine"]), ""]
+    lines += ["```bash", f"$ {found['machine']['command']}", "```", ""]
+    return lines
+
+
+def seconds_of(rows: list[Row], machine: Row) -> str:
+    """Mean seconds of each training, on the machine of the result file."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        if "seconds" in row and row.get("probe") != "1-NN":
+            share = "" if "probe" in row else f" on {row['labels']:.0%} of the labels"
+            found.setdefault(f"{row['system']}{share}", []).append(row["seconds"])
+    told = ", ".join(f"{name} {np.mean(values):.0f}" for name, values in found.items())
+    where = f"{machine['device']}, {machine['threads']} thread(s), load {machine['load']}"
+    return f"Seconds of training by the clock, on {where}: {told}."
 
 
 def write_page() -> None:

@@ -37,6 +37,7 @@ def _est(**settings):
     [
         ExpCLR(max_epochs=1, finetune_epochs=1, encoder_params=SMALL, device="cpu"),
         RepresentationLearner("quadratic", max_epochs=1, encoder_params=SMALL, device="cpu"),
+        RepresentationLearner(max_epochs=1, finetune_epochs=1, device="cpu"),
     ]
 )
 def test_scikit_learn_finds_an_estimator_that_keeps_its_contract(estimator, check):
