@@ -114,3 +114,10 @@ def test_a_network_without_fixed_part_has_none():
     windows = _windows()
     learner = RepresentationLearner("random").fit(windows)
     assert FixedFeatures().of(learner.encoder_, windows, device=torch.device("cpu")) is None
+
+
+def test_windows_on_disk_are_only_read(tmp_path):
+    _windows().save(tmp_path / "windows")
+    stored = Windows.load(tmp_path / "windows")
+    assert not stored.X.flags.writeable
+    assert _learner().fit(stored).transform(stored).shape == (40, 4)

@@ -36,7 +36,7 @@ def compute_fixed(
     encoder.to(device).eval()
     starts = range(0, len(X), size)
     for start in tqdm(starts, "fixed features", disable=len(starts) < 4 or None, leave=False):
-        x = torch.from_numpy(np.ascontiguousarray(X[start : start + size])).to(device)
+        x = torch.from_numpy(np.array(X[start : start + size])).to(device)  # X may be read-only
         real = None if lengths is None else torch.from_numpy(lengths[start : start + size])
         part = encoder.fixed(x, None if real is None else real.to(device)).to(dtype).cpu().numpy()
         kept = _store((len(X), part.shape[1]), part.dtype) if kept is None else kept
