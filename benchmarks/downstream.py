@@ -39,6 +39,7 @@ from expclr.storage import write_json
 
 HERE = Path(__file__).parent
 UNTRAINED = 3  # seeds of untrained encoders
+SCALED = "expert features, standardised"
 PASSES = 8  # over all labels; over a share of them 1 / sqrt(share) times as many
 
 Array = NDArray[Any]
@@ -126,7 +127,7 @@ def efficiency(given: Input, train: Windows, test: Windows, seed: int) -> dict[s
 
 
 def inputs(
-    options: argparse.Namespace, train: Windows, test: Windows
+    options: argparse.Namespace, F: Pair, train: Windows, test: Windows
 ) -> dict[str, list[Callable[[], Input]]]:
     """From each name to how its embeddings are made, one function a run."""
     found: dict[str, list[Callable[[], Input]]] = {}
@@ -140,6 +141,8 @@ def inputs(
     assert test.F is not None
     features = worth.fill_gaps(train.F, test.F)
     found["expert features"] = [lambda: Input(features)]
+    scaled = worth.fill_gaps(*F)
+    found[SCALED] = [lambda: Input(scaled)]
     flat = train.X.reshape(len(train), -1), test.X.reshape(len(test), -1)
     found["raw windows"] = [lambda: Input(flat)]
     return found
@@ -169,7 +172,7 @@ def run(options: argparse.Namespace) -> None:
     space = FeatureSpace().fit(train.F)
     F = space.transform(train.F), space.transform(test.F)
     result = _begun(options, train, test)
-    for name, runs in inputs(options, train, test).items():
+    for name, runs in inputs(options, F, train, test).items():
         records = result["encoders"].setdefault(name, {"runs": []})["runs"]
         records += [{} for _ in range(len(runs) - len(records))]
         for number, make in enumerate(tqdm(runs, desc=name, disable=None)):
@@ -211,6 +214,8 @@ def _parts(options: argparse.Namespace, name: str, number: int) -> list[str]:
     """What is measured of this run: some of it of the first one only."""
     trained = name in {model for model, _ in _named(options.model)}
     once = {"distances": trained, "unseen": trained, "labels": name != "raw windows"}
+    if name == SCALED:  # a probe that standardises reads the same from both
+        once["efficiency"] = False
     return [p for p in options.parts if once.get(p, True) and (number == 0 or p not in once)]
 
 

@@ -17,7 +17,12 @@ from expclr.storage import write_text
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "evaluation.md"
-BASELINES = ("random encoder", "expert features", "raw windows")
+BASELINES = (
+    "random encoder",
+    "expert features",
+    "expert features, standardised",
+    "raw windows",
+)
 PROBES = {
     "linear": "linear, standardised",
     "linear_raw": "linear, raw",
@@ -57,8 +62,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _encoders(result: Result) -> dict[str, Result]:
     """Trained ones first, whenever they were measured."""
-    found = result["encoders"]
-    return dict(sorted(found.items(), key=lambda item: item[0] in BASELINES))
+    order = {name: place for place, name in enumerate(BASELINES, 1)}
+    return dict(sorted(result["encoders"].items(), key=lambda item: order.get(item[0], 0)))
 
 
 def _values(encoder: Result, *path: str) -> list[float]:
