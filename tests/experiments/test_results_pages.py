@@ -156,6 +156,14 @@ def test_findings_follow_the_numbers(records):
     assert lines[ahead] == "did not hold"
 
 
+def test_a_single_value_was_not_picked(records):
+    told = {f.claim: f.numbers for f in findings(cells_of(records))}
+    assert "the best of 3 values is picked" in told["Hard-negative mining helps"]
+    plain = [r for r in records if not r["run"]["variant"]]
+    told = {f.claim: f.numbers for f in findings(cells_of(plain))}
+    assert "picked" not in told["Hard-negative mining helps"]
+
+
 def test_a_smoke_run_says_nothing_about_claims(records):
     for record in records:
         record["budget"] = "smoke"

@@ -152,8 +152,12 @@ def _mining(cells: Cells) -> Iterator[Finding]:
         yield Finding(
             "Hard-negative mining helps",
             _verdict(over[best], without),
-            f"best at tau {best:g} with {over[best]:.2f}, without it {without:.2f}; the best of "
-            f"{len(over)} values is picked after the fact",
+            f"best at tau {best:g} with {over[best]:.2f}, without it {without:.2f}"
+            + (
+                f"; the best of {len(over)} values is picked after the fact"
+                if len(over) > 1
+                else ""
+            ),
         )
 
 
