@@ -1,13 +1,14 @@
 """Which feature space should be the default: short trainings in each, judged on held-out groups.
 
-    python benchmarks/feature_space.py --export carry/feature_space     # where the raw data are
-    python benchmarks/feature_space.py --data carry/feature_space --device cuda --jobs 6
+    python benchmarks/feature_space.py                                 # reads EXPCLR_DATA
+    python benchmarks/feature_space.py --export carry/feature_space    # or, for another machine,
+    python benchmarks/feature_space.py --data carry/feature_space      # first where the data are
 
 The training part of each dataset is shared out into folds of whole groups (people, machines); test
 data are never opened. In every fold ExpCLR is trained with each candidate on the same windows, with
-the same network, steps and seed: only the feature space and the reference distance differ. On the
-fold left out are read a linear probe and 1-NN (macro F1), and how well the expert features can be
-read from the embedding (median R2 of a ridge regression, mean agreement of ten neighbours).
+the same network, steps and seed: only the feature space and the reference distance differ. What
+is read on the fold left out, and the rule that decides, are in feature_space_table.py, which
+writes docs/choices.md.
 
 A run that the result file already holds is not repeated, and --minutes ends cleanly in time.
 """
@@ -18,7 +19,6 @@ import argparse
 import hashlib
 import itertools
 import multiprocessing
-import os
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from feature_space_table import markdown, summary
+from feature_space_table import page, summary
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold
 from threadpoolctl import threadpool_limits
@@ -45,7 +45,7 @@ from expclr.model_folder import environment
 from expclr.storage import read_json, write_json, write_text
 
 HERE = Path(__file__).parent
-TABLE = HERE.parent / "docs" / "choices" / "feature_space.md"
+PAGE = HERE.parent / "docs" / "choices.md"
 RESULTS = HERE / "results" / "feature_space.json"
 
 DATASETS = ("uci_har", "mitdb", "machine")
@@ -57,7 +57,10 @@ SPACES: dict[str, dict[str, Any]] = {
     "whitened, 0.5": {"decorrelate": 0.5},
     "whitened, Ledoit-Wolf": {"decorrelate": "ledoit_wolf"},
 }
-REFERENCES = ("batch", "q0.99")
+CANDIDATES = [(space, "batch") for space in SPACES] + [
+    (space, "q0.99") for space in ("raw", "standard", "whitened, 0.5")
+]
+ENCODER = {"width": 32, "blocks": 6, "finest": 64}  # a small network: what differs is the space
 FOLDS = 4  # five people of mitdb have AFIB, one of them hardly ever: each fold needs some
 MITDB_NORMAL = 25  # windows of normal rhythm taken of each person
 
@@ -84,7 +87,7 @@ class Budget:
     device: str
 
     def settings(self) -> dict[str, Any]:
-        return {"steps": self.steps, "windows": self.windows, "folds": FOLDS, "encoder": "tcn"}
+        return {"steps": self.steps, "windows": self.windows, "folds": FOLDS, "encoder": ENCODER}
 
 
 def export(folder: Path) -> None:
@@ -97,7 +100,7 @@ def export(folder: Path) -> None:
 
 
 def ecg_part() -> Windows:
-    """AFIB and normal rhythm, thinned, with the 88 features of both channels."""
+    """AFIB and normal rhythm, thinned, with the 88 features of both channels; at half the rate."""
     from expclr.datasets import load_dataset
     from expclr.features import features_of
 
@@ -108,7 +111,9 @@ def ecg_part() -> Windows:
     for person in np.unique(train.group):
         normal = (train.group == person) & (train.y == train.class_names.index("N"))
         kept += spread(np.flatnonzero(normal), MITDB_NORMAL)
-    return features_of(train.subset(np.sort(kept)), "ecg88")
+    windows = features_of(train.subset(np.sort(kept)), "ecg88")
+    X = np.asarray(windows.X, np.float32)
+    return windows.with_(X=X.reshape(*X.shape[:2], -1, 2).mean(axis=3), sfreq=windows.sfreq / 2)
 
 
 def spread(values: NDArray[Any], size: int) -> list[int]:
@@ -160,7 +165,7 @@ def run(task: Task, budget: Budget, data: Path | None) -> dict[str, Any]:
     train, held = split(windows, task.fold)
     learner = ExpCLR(
         reference=task.reference,
-        encoder="tcn",
+        encoder_params=ENCODER,
         feature_space=FeatureSpace(**SPACES[task.space]),
         max_epochs=max(1, round(budget.steps / (len(train) // 64 or 1))),
         random_state=task.fold,
@@ -207,10 +212,9 @@ def split_hash(held: Windows) -> str:
     return hashlib.sha256(repr(sorted(np.unique(held.group).tolist())).encode()).hexdigest()[:12]
 
 
-def tasks(datasets: Sequence[str], folds: int) -> list[Task]:
+def tasks(datasets: Sequence[str], folds: Sequence[int]) -> list[Task]:
     """Fold by fold, so that what is done when time runs out can be compared."""
-    spaces = itertools.product(SPACES, REFERENCES)
-    every = itertools.product(range(folds), datasets, spaces)
+    every = itertools.product(folds, datasets, CANDIDATES)
     return [Task(fold, dataset, *candidate) for fold, dataset, candidate in every]
 
 
@@ -247,17 +251,6 @@ def known_runs(path: Path, budget: Budget) -> list[dict[str, Any]]:
     return [found for found in read_json(path)["runs"] if wanted <= found.items()]
 
 
-def about(budget: Budget) -> str:
-    """What was run, for the page."""
-    protocol = (__doc__ or "").split("\n\n")[2]
-    return (
-        f"{protocol}\n\nThere are {FOLDS} folds; a training has about {budget.steps} steps with "
-        "batches of 64 and network `tcn`. uci_har brings its 561 features, machine its twelve "
-        "(some missing). mitdb is AFIB and normal rhythm, thinned, with the features `ecg88` of "
-        "both channels (some missing); its other rhythms come from two people only."
-    )
-
-
 def key_of(found: dict[str, Any]) -> tuple[Any, ...]:
     return found["fold"], found["dataset"], found["space"], found["reference"]
 
@@ -278,11 +271,12 @@ def main() -> None:
         write_json(options.out, {"environment": environment(), "runs": runs})
     if not runs:
         return
-    order = [task.key() for task in tasks(DATASETS, FOLDS)]
+    order = [task.key() for task in tasks(DATASETS, range(FOLDS))]
     runs.sort(key=lambda found: order.index(key_of(found)))
     result = {"environment": environment(), "summary": summary(runs), "runs": runs}
     write_json(options.out, result)
-    write_text(options.table, markdown(result, about(budget)))
+    known = options.page.read_text(encoding="utf-8") if options.page.exists() else ""
+    write_text(options.page, page(known, result))
     print(f"{len(runs)} runs; {len(todo) + len(done) - len(runs)} left; {options.out}")
 
 
@@ -291,14 +285,14 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--export", type=Path, help="write the data there, and stop")
     parser.add_argument("--data", type=Path, help="folder of exported data; default raw files")
     parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(DATASETS))
-    parser.add_argument("--folds", type=int, default=FOLDS, help=f"how many of the {FOLDS}")
-    parser.add_argument("--steps", type=int, default=800)
-    parser.add_argument("--windows", type=int, help="at most so many of each dataset")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--jobs", type=int, default=min(6, os.cpu_count() or 1))
+    parser.add_argument("--folds", nargs="+", type=int, choices=range(FOLDS), default=range(FOLDS))
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--windows", type=int, default=2500, help="at most so many of each dataset")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no training after that")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--table", type=Path, default=TABLE)
+    parser.add_argument("--page", type=Path, default=PAGE)
     return parser.parse_args()
 
 
