@@ -133,8 +133,10 @@ class _Block(nn.Module):
         self.around = nn.Identity() if same else Convolution(inside, outside, 1, stride=stride)
 
     def forward(self, x: Tensor, mask: Tensor | None, narrow: Tensor | None) -> Tensor:
-        y = self.dropout(torch.relu(self.first(x, mask, narrow)))
-        y = self.dropout(torch.relu(self.second(y, narrow, narrow)))
+        # In place where no gradient will want it: then a view, as this is, is copied.
+        relu = torch.relu if torch.is_grad_enabled() else torch.relu_
+        y = self.dropout(relu(self.first(x, mask, narrow)))
+        y = self.dropout(relu(self.second(y, narrow, narrow)))
         return torch.relu_(y + self.around(x))
 
 
