@@ -180,7 +180,7 @@ def _check(c: int, t: int, sfreq: float) -> list[str]:
 
 ecg88 = Extractor(
     "ecg88",
-    "2",
+    "3",
     ChannelListing(LISTING),
     ChannelValues(ecg88_values),
     _check,

@@ -11,7 +11,7 @@ __all__ = ["DETECTOR", "LOWEST_SFREQ", "find_rpeaks"]
 
 DETECTOR = "sleepecg.detect_heartbeats"
 LOWEST_SFREQ = 61.0  # the detector looks at 5 to 30 Hz
-SILENCE = 2.0  # seconds
+MIRROR, SILENCE = 1.5, 2.0  # seconds
 
 
 def find_rpeaks(x: NDArray[np.float64], sfreq: float) -> NDArray[np.int64]:
@@ -35,5 +35,7 @@ def find_rpeaks(x: NDArray[np.float64], sfreq: float) -> NDArray[np.int64]:
 
 def _with_silence(x: NDArray[np.float64], sfreq: float) -> NDArray[np.float64]:
     # The detector's C code (0.6.0) reads two seconds of any signal, and keeps room for five beats
-    # a second, less than it may find: without what follows it writes beyond its memory.
-    return np.pad(x - x[-1], (0, int(SILENCE * sfreq) + 2))
+    # a second, less than it may find: without the silence it writes beyond its memory. The mirror
+    # goes on beating until then, so that no beat is looked for again before the signal's end.
+    mirrored = np.pad(x, (0, min(len(x) - 1, int(MIRROR * sfreq))), mode="reflect")
+    return np.pad(mirrored - mirrored[-1], (0, int(SILENCE * sfreq) + 2))
