@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from expclr.errors import DataError
 from expclr.evaluation.certificates import Certificate
+from expclr.evaluation.graph import Graph
 from expclr.evaluation.inputs import embedding
 from expclr.evaluation.nearest import nearest
 from expclr.storage import new_folder, read_json, write_json
@@ -18,6 +19,7 @@ from expclr.storage import new_folder, read_json, write_json
 __all__ = ["NeighbourIndex", "Neighbours"]
 
 FORMAT = 1
+GRAPH = "graph.usearch"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ class Neighbours:
 
 
 class NeighbourIndex:
-    """Exact search among embeddings.
+    """Search among embeddings: exact, or in a graph where there are too many for that.
 
     Parameters
     ----------
@@ -56,6 +58,9 @@ class NeighbourIndex:
         Of :func:`certify`: gives every hit its distance in units of expert features. It
         speaks of two windows drawn at random; that of :func:`certify_search` speaks of a
         query and its neighbours.
+    approximate : bool
+        Search in a graph, which takes long to build and then hardly any time among tens of
+        millions of embeddings; it may miss a neighbour. Needs ``pip install "expclr[ann]"``.
 
     Examples
     --------
@@ -72,6 +77,7 @@ class NeighbourIndex:
         *,
         ids: ArrayLike | None = None,
         certificate: Certificate | None = None,
+        approximate: bool = False,
     ) -> None:
         self.Z = embedding(Z, "Z")
         self.ids = None if ids is None else np.asarray(ids)
@@ -82,6 +88,7 @@ class NeighbourIndex:
             raise DataError(
                 f"ids has shape {self.ids.shape} for {len(self.Z)} embeddings: one each is wanted"
             )
+        self.graph = Graph.of(self.Z) if approximate else None
 
     def __len__(self) -> int:
         return len(self.Z)
@@ -96,19 +103,26 @@ class NeighbourIndex:
             )
         if not 1 <= k <= len(self):
             raise DataError(f"k is {k}: 1 to {len(self)}, the embeddings in the index, are wanted")
-        return self._named(*nearest(self.Z, queries, k))
+        return self._named(*self._nearest(queries, k))
 
     def similar(self, rows: ArrayLike, k: int = 10) -> Neighbours:
         """The k nearest embeddings of embeddings in the index, themselves left out."""
         rows = np.atleast_1d(np.asarray(rows))
         if not 1 <= k < len(self):
             raise DataError(f"k is {k}: 1 to {len(self) - 1}, the other embeddings, are wanted")
-        distance, index = nearest(self.Z, self.Z[rows], k + 1)
+        distance, index = self._nearest(self.Z[rows], k + 1)
         # Twins may stand before the row itself, or in its place: then the last one goes.
         others = index != rows[:, None]
         others[others.all(axis=1), -1] = False
         shape = (len(rows), k)
         return self._named(distance[others].reshape(shape), index[others].reshape(shape))
+
+    def _nearest(
+        self, queries: NDArray[np.floating], k: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        if self.graph is None:
+            return nearest(self.Z, queries, k)
+        return self.graph.nearest(self.Z, queries, k)
 
     def _named(self, distance: NDArray[np.float64], index: NDArray[np.int64]) -> Neighbours:
         ids = index if self.ids is None else self.ids[index]
@@ -117,11 +131,13 @@ class NeighbourIndex:
         return Neighbours(index, ids, distance, *self.certificate.feature_distance(distance))
 
     def save(self, path: str | Path) -> Path:
-        """Write a folder of .npy files and meta.json."""
+        """Write a folder of .npy files, meta.json and the graph, if there is one."""
         with new_folder(path) as folder:
             np.save(folder / "Z.npy", self.Z, allow_pickle=False)
             if self.ids is not None:
                 np.save(folder / "ids.npy", self.ids, allow_pickle=False)
+            if self.graph is not None:
+                self.graph.save(folder / GRAPH)
             write_json(
                 folder / "meta.json",
                 {
@@ -149,4 +165,7 @@ class NeighbourIndex:
             certificate = None if kept is None else Certificate.of_record(kept)
         except (OSError, ValueError, EOFError) as error:
             raise DataError(f"{folder} is not a readable index ({error}): save it again") from error
-        return cls(Z, ids=ids, certificate=certificate)
+        index = cls(Z, ids=ids, certificate=certificate)
+        if (folder / GRAPH).exists():
+            index.graph = Graph.load(folder / GRAPH, index.Z)
+        return index
