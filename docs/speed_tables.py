@@ -145,7 +145,7 @@ def uci_har(found: dict[str, Any]) -> str:
         [
             f"{trial['settings']['method']}, {trial['settings']['encoder']}",
             trial["epochs"],
-            trial["settings"]["lr"],
+            trial["settings"]["lr"] or "its own",
             trial["settings"]["lr_decay"],
             trial["settings"]["batches"],
             trial["settings"]["random_state"],
