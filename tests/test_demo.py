@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from expclr.datasets.machine import load
+from expclr.datasets.machine import FEATURES, load
 from expclr.errors import ConfigError, DataError
 from expclr.estimators import ExpCLR
 from expclr.experiments import demo
@@ -30,6 +30,8 @@ def test_every_system_is_read_with_few_and_with_all_labels(small, tmp_path):
     assert [r["labelled_windows"] for r in written["records"]] == [6, 72] * 5
     assert written["settings"]["method_params"]["tau"] == demo.TAU
     assert {"settings", "labelled", "data", "environment", "seconds"} < set(written)
+    assert 0 < written["distances"]["l_minus"] < written["distances"]["l_plus"]
+    assert {row["feature"] for row in written["features"]["read"]} == set(FEATURES)
     assert all(0 <= r[probe] <= 1 for r in written["records"] for probe in ("linear", "knn1"))
     assert ExpCLR.load(tmp_path / "out" / "model").tau == demo.TAU
     page = result.report.read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from expclr.building import checked_seed
 from expclr.datasets import load_dataset
 from expclr.estimators import ExpCLR, RepresentationLearner
 from expclr.evaluation import knn_probe, linear_probe
-from expclr.experiments.demo_page import COLUMNS, demo_page, rows
+from expclr.experiments.demo_page import COLUMNS, demo_page, measure, rows
 from expclr.experiments.tables import text_table
 from expclr.model_folder import environment
 from expclr.report import write_report
@@ -74,11 +74,13 @@ def run_demo(out: str | Path, *, random_state: int = 0) -> Demo:
         for system, fraction in tqdm(cells, "comparison", disable=None):
             few = train.label_fraction(fraction, random_state=random_state)
             records.append(_record(system, fraction, few, test))
+    measured = measure(learner, test)
     seconds = time.perf_counter() - started
+    numbers = {"records": records, **measured.record()}
     facts = _facts(learner, train, test)
-    write_json(folder / "metrics.json", {"seconds": seconds, **facts, "records": records})
+    write_json(folder / "metrics.json", {"seconds": seconds, **facts, **numbers})
     learner.save(folder / "model")
-    page = demo_page(learner, train, test, records, seconds)
+    page = demo_page(learner, train, test, records, measured, seconds)
     return Demo(records, write_report(folder / "report.html", page), seconds)
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from expclr.estimators import ExpCLR
 from expclr.evaluation import bilipschitz
+from expclr.evaluation.pair_ratios import PairRatios
 from expclr.experiments import story
 from expclr.experiments.feature_record import feature_record
 from expclr.experiments.feature_sections import feature_sections
+from expclr.experiments.worth import distance_record
 from expclr.report import (
     Lines,
     Report,
@@ -24,7 +28,7 @@ from expclr.report import (
 )
 from expclr.windows import Windows
 
-__all__ = ["COLUMNS", "demo_page", "rows"]
+__all__ = ["COLUMNS", "Measured", "demo_page", "measure", "rows"]
 
 COLUMNS = [
     "system",
@@ -48,17 +52,37 @@ SYSTEMS = (
 )
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What is known of the encoder without labels, on the test windows."""
+
+    Z: NDArray[np.float32]
+    pairs: PairRatios
+    features: dict[str, Any]
+
+    def record(self) -> dict[str, Any]:
+        """Its numbers, for metrics.json."""
+        return {"distances": distance_record(self.pairs), "features": self.features}
+
+
+def measure(learner: ExpCLR, test: Windows) -> Measured:
+    """How well distances are kept, and which features got in."""
+    assert test.F is not None
+    Z = learner.transform(test)
+    pairs = bilipschitz(Z, learner.feature_space_.transform(test.F))
+    return Measured(Z, pairs, feature_record(learner, test, Z))
+
+
 def demo_page(
     learner: ExpCLR,
     train: Windows,
     test: Windows,
     records: list[dict[str, Any]],
+    measured: Measured,
     seconds: float,
 ) -> Report:
     """What was done and found, from the windows to the settings."""
-    assert test.F is not None
-    Z = learner.transform(test)
-    pairs = bilipschitz(Z, learner.feature_space_.transform(test.F))
+    pairs = measured.pairs
     facts = {
         "data": f"machine: {len(train)} training and {len(test)} test windows",
         "seconds in all": round(seconds, 1),
@@ -68,9 +92,9 @@ def demo_page(
         _what_happens(train),
         _comparison(records, len(test.classes)),
         _label_efficiency(records),
-        embedding_map(Z, test, title="Map of the windows of unseen machines"),
+        embedding_map(measured.Z, test, title="Map of the windows of unseen machines"),
         pair_ratios(pairs.ratios, pairs.l_minus, pairs.l_plus),
-        *feature_sections(feature_record(learner, test, Z))[1:2],
+        *feature_sections(measured.features)[1:2],
         gallery(test, title="What the sensors see", per_class=4),
         *story.learning(learner),
         story.what_was_run(learner, facts),
