@@ -64,7 +64,7 @@ class Examples:
         """The same on the device, if that is a GPU with room for it; else as it is."""
         if device.type != "cuda" or self.bytes > PART * torch.cuda.mem_get_info(device)[0]:
             return self
-        X = torch.from_numpy(np.ascontiguousarray(self.X)).to(device)
+        X = torch.tensor(self.X, device=device)  # a copy: memory-mapped windows are read-only
         return Resident(X, *[v if v is None else v.to(device) for v in self.others()])
 
 

@@ -55,7 +55,7 @@ def reproduce(
     from expclr.experiments.reproduce import reproduce as run
 
     left = run(
-        experiments.split(","),
+        experiments,
         data=data,
         seeds=seeds,
         budget=budget,

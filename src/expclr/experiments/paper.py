@@ -227,20 +227,23 @@ EXPERIMENTS: dict[str, Plan] = {
 
 
 def runs_of(
-    experiments: Sequence[str], dataset: str, seeds: int, *, also: Sequence[str] = ()
+    experiments: str | Sequence[str], dataset: str, seeds: int, *, also: Sequence[str] = ()
 ) -> list[Run]:
     """The runs of some experiments, or of "all", each once, in order.
+
+    Several may be one string with commas between.
 
     ``also`` names further methods, which are trained without labels.
 
     Examples
     --------
-    >>> len(runs_of(["tau"], "uci_har", 1)), len(runs_of(["tau", "ablation"], "uci_har", 1))
+    >>> len(runs_of("tau", "uci_har", 1)), len(runs_of(["tau", "ablation"], "uci_har", 1))
     (10, 13)
     """
     if seeds < 1:
         raise ConfigError(f"seeds is {seeds}: 1 or more is wanted")
-    names = list(EXPERIMENTS) if "all" in experiments else list(experiments)
+    asked = experiments.split(",") if isinstance(experiments, str) else list(experiments)
+    names = list(EXPERIMENTS) if "all" in asked else asked
     for name in names:
         if name not in EXPERIMENTS:
             raise ConfigError(f"no experiment {name!r}: {suggest(name, ['all', *EXPERIMENTS])}")

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 def reproduce(
-    experiments: Sequence[str] = ("all",),
+    experiments: str | Sequence[str] = "all",
     *,
     data: str = "uci_har",
     seeds: int = 5,
@@ -51,8 +51,8 @@ def reproduce(
 
     Parameters
     ----------
-    experiments : sequence of str
-        Keys of ``EXPERIMENTS``, or "all".
+    experiments : str or sequence of str
+        Keys of ``EXPERIMENTS``, in one string with commas between or not, or "all".
     data : str
         A dataset, or the paper's name of one.
     seeds : int
