@@ -26,8 +26,8 @@ def examine() -> dict[str, str]:
 def extras() -> dict[str, list[str]]:
     """The packages of each extra, as this installation of expclr names them.
 
-    >>> extras()["eeg"]
-    ['edfio']
+    >>> extras()["search"]
+    ['optuna']
     """
     found: dict[str, list[str]] = {}
     for package, extra in map(_words, requires("expclr") or []):
@@ -37,7 +37,7 @@ def extras() -> dict[str, list[str]]:
 
 
 def _words(requirement: str) -> tuple[str, str]:
-    """(package, extra) of a line such as ``edfio>=0.4.5; extra == 'eeg'``."""
+    """(package, extra) of a line such as ``optuna>=4; extra == 'search'``."""
     match = _EXTRA.match(requirement)
     return (match[1], match[2]) if match else ("", "")
 
