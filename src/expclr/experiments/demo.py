@@ -14,6 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 from sklearn.impute import SimpleImputer
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from expclr.building import checked_seed
@@ -67,7 +68,8 @@ def run_demo(out: str | Path, *, random_state: int = 0) -> Demo:
     started, folder = time.perf_counter(), Path(out)
     check_writable(folder, ("metrics.json", "model", "report.html"))
     train, test = load_dataset("machine", random_state=checked_seed(random_state))
-    with _stopping_at_once():
+    # The network is small: more threads wait for each other, on a busy machine for minutes.
+    with threadpool_limits(1), _stopping_at_once():
         learner = _expclr(random_state).fit(train)
         cells = list(product(_systems(train, test, learner, random_state), FRACTIONS))
         records = []
