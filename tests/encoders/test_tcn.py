@@ -1,8 +1,13 @@
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 
 from expclr.encoders import TCN
 from expclr.encoders.masks import MaskedBatchNorm, pool, real_steps
+from expclr.encoders.tcn import Convolution
 from expclr.errors import ConfigError
 
 SMALL = {"width": 8, "blocks": 4, "hidden": 16}
@@ -140,3 +145,33 @@ def test_on_a_cpu_time_comes_before_channels_on_both_ways(bf16, norm):
     z.float().sum().backward()
     assert len(seen) == 10
     assert {stride[1] for stride in seen} == {1}  # the other order costs a third of the step
+
+
+TRAINS_ON_TWO_THREADS = """
+import torch
+from expclr.encoders import TCN
+from expclr.encoders.tcn import Convolution
+torch.set_num_threads(2)
+for size in (2, 3, 5, 8, 13, 18, 24, 32, 48, 64) * 20:
+    encoder = TCN(3, 8, length=512, width=4, blocks=2, hidden=8)
+    encoder(torch.randn(size, 3, 512)).square().mean().backward()
+"""
+
+
+def test_narrow_networks_that_stride_train_on_two_threads():
+    done = subprocess.run(
+        [sys.executable, "-c", TRAINS_ON_TWO_THREADS],
+        env=os.environ | {"MALLOC_CHECK_": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_one_tap_is_a_convolution_too(stride):
+    convolution = Convolution(3, 5, 1, stride=stride)
+    x = torch.randn(2, 3, 17)
+    wanted = torch.nn.functional.conv1d(x, convolution.weight, convolution.bias, stride)
+    torch.testing.assert_close(convolution(x), wanted)
