@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
 TRAINED = [name for name in METHODS if METHODS[name].trains]
-PLAIN = ("tstcc",)  # draws a step on the CPU
+PLAIN = ()
 
 
 @pytest.fixture(autouse=True)

@@ -30,39 +30,108 @@ def _information(scores):
     return sum(terms) / len(terms)
 
 
-def test_the_loss_agrees_with_its_loop():
-    method, z = _method(), _maps()  # 4 steps and a horizon of 3: the context sees the first only
-    unit = torch.nn.functional.normalize(z, dim=2)
+def _as_torch_has_it(context):
+    """Torch's transformer with the weights of a context, and its class token."""
+    layers = []
+    for own in context.layers:
+        hidden, inside = own.query.in_features, own.linear1.out_features
+        layer = torch.nn.TransformerEncoderLayer(
+            hidden, own.heads, inside, batch_first=True, norm_first=True
+        )
+        states = {name: part.state_dict() for name, part in own.named_children()}
+        for name in ("norm1", "norm2", "linear1", "linear2"):
+            getattr(layer, name).load_state_dict(states[name])
+        attention = layer.self_attn
+        attention.out_proj.load_state_dict(states["out"])
+        three = [states[name] for name in ("query", "key", "value")]
+        attention.in_proj_weight.data = torch.cat([state["weight"] for state in three])
+        attention.in_proj_bias.data = torch.cat([state["bias"] for state in three])
+        layers.append(layer.double().eval())
+
+    def summed_up(steps):  # (b, t, c) -> (b, h)
+        token = context.token.expand(len(steps), -1, -1)
+        x = torch.cat([token, context.inside(steps)], dim=1)
+        return torch.nn.Sequential(*layers)(x)[:, 0]
+
+    return summed_up
+
+
+def _by_cutting(method, z, present):
+    """The loss as a loop over directions and steps, of maps cut after the present step."""
+    unit, context_of = torch.nn.functional.normalize(z, dim=2), _as_torch_has_it(method.context)
+    horizon = min(method.horizon, z.shape[3] - 1)
+    channels = z.shape[2]
     total, contexts = 0.0, []
-    for past, future in ((unit[0], unit[1]), (unit[1], unit[0])):
-        context = method.context(past[:, :, :1])
+    for i, t in enumerate(present):
+        context = context_of(unit[i, :, :, : t + 1].mT)
         contexts.append(method.projection(context))
-        steps = [
-            _information(method.predictions[k](context) @ future[:, :, 1 + k].T) for k in range(3)
-        ]
-        total += sum(steps) / 3
-    contextual = oracles.ntxent(torch.cat(contexts).tolist(), temperature=0.2)
-    assert method(z).item() == pytest.approx(total + 0.7 * contextual, rel=1e-5)
+        predicted = method.predictions(context)
+        for k in range(horizon):
+            one = predicted[:, k * channels : (k + 1) * channels]
+            total += _information(one @ unit[1 - i, :, :, t + 1 + k].T) / horizon
+    return total + 0.7 * oracles.ntxent(torch.cat(contexts).tolist(), temperature=0.2)
 
 
-def test_the_future_of_a_view_has_no_part_in_its_own_context():
-    method, z = _method(), _maps()
-    loss, context = method._temporal(z[0], z[1])
-    changed = z[0].clone()
-    changed[:, :, 1:] += 5
-    loss2, context2 = method._temporal(changed, z[1])
-    assert torch.equal(context, context2)
-    assert torch.equal(loss, loss2)
+@pytest.mark.parametrize("present", [(0, 0), (0, 3), (2, 1), (3, 3)])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_loss_agrees_with_its_loop_over_cut_maps(present, layers, monkeypatch):
+    method, z = _method(layers=layers).double(), _maps(steps=7).double()
+    monkeypatch.setattr(torch, "randint", lambda *_, **__: torch.tensor(present))
+    assert method(z).item() == pytest.approx(_by_cutting(method, z, present), rel=1e-10)
+
+
+def test_what_is_hidden_of_a_map_is_as_if_it_were_cut_off():
+    method = _method(layers=3).double()
+    steps = torch.randn(7, 7, 8, dtype=torch.float64).requires_grad_()
+    count = torch.arange(1, 8)  # the seventh sees all: nothing is cut on the CPU either
+    contexts, reference = method.context(steps, count), _as_torch_has_it(method.context)
+    direction = torch.randn_like(contexts)
+    (gradient,) = torch.autograd.grad((contexts * direction).sum(), steps)
+    for i, n in enumerate(count):
+        alone = reference(steps[i : i + 1, :n])
+        torch.testing.assert_close(contexts[i : i + 1], alone, rtol=1e-10, atol=1e-12)
+        (wanted,) = torch.autograd.grad((alone * direction[i]).sum(), steps)
+        torch.testing.assert_close(gradient[i], wanted[i], rtol=1e-10, atol=1e-12)
+    assert (gradient[0, 1:] == 0).all()
+
+
+def test_a_context_starts_as_torch_starts_a_transformer():
+    torch.manual_seed(0)
+    own = METHODS["tstcc"]().context.layers[0]
+    torchs = torch.nn.TransformerEncoderLayer(100, 4, 64).self_attn
+    for name in ("query", "key", "value"):
+        weight, bias = getattr(own, name).weight, getattr(own, name).bias
+        assert weight.std().item() == pytest.approx(torchs.in_proj_weight.std().item(), rel=0.02)
+        assert weight.abs().max().item() == pytest.approx(torchs.in_proj_weight.max().item(), 1e-2)
+        assert (bias == 0).all()
+    assert (own.out.bias == 0).all()
+    assert (torchs.out_proj.bias == 0).all()
+
+
+def test_the_future_of_a_view_has_no_part_in_its_own_context(monkeypatch):
+    monkeypatch.setattr(torch, "randint", lambda *_, **__: torch.tensor([0, 2]))
+    method, z = _method(), _maps(steps=6)
+    seen = []
+    method.contrast.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    for _ in range(2):
+        method(z)
+        z[0, :, :, 1:] += 5
+        z[1, :, :, 3:] += 5
+    assert torch.equal(*seen)
 
 
 def test_the_present_is_drawn_from_all_steps_that_leave_a_horizon():
     seen = []
     method = _method()
-    method.context.register_forward_pre_hook(lambda _, args: seen.append(args[0].shape[2]))
+    method.context.register_forward_pre_hook(lambda _, args: seen.append(args[1].tolist()))
     z = _maps(steps=7)
-    for _ in range(60):
+    for _ in range(400):
         method(z)
-    assert set(seen) == {1, 2, 3, 4}
+    assert all(len(set(counts[:5])) == len(set(counts[5:])) == 1 for counts in seen)
+    for direction in (0, 5):
+        drawn = torch.tensor([counts[direction] for counts in seen])
+        assert torch.bincount(drawn).tolist() == pytest.approx([0, *[100] * 4], rel=0.3)
+    assert any(counts[0] != counts[5] for counts in seen)
 
 
 def test_a_horizon_beyond_the_map_is_cut():
@@ -102,8 +171,8 @@ def test_one_step_trains_encoder_and_method_but_not_the_last_layer(caplog):
 
 def test_the_published_sizes():
     method = TSTCC()
-    assert len(method.predictions) == 6
-    assert [p.out_features for p in method.predictions] == [128] * 6
+    assert method.predictions.out_features == 6 * 128
+    assert len(method.context.layers) == 4
     assert [m.out_features for m in method.projection if hasattr(m, "out_features")] == [64, 32]
 
 

@@ -51,12 +51,13 @@ def pool(x: Tensor, mask: Tensor | None, kinds: tuple[str, ...]) -> Tensor:
     return torch.cat([POOLINGS[kind](x, mask) for kind in kinds], dim=1)
 
 
-class MaskedBatchNorm(nn.BatchNorm1d):
-    """Batch normalisation whose statistics come from the real timepoints alone."""
+class MaskedBatchNorm(nn.BatchNorm2d):
+    """Batch normalisation of (b, c, t) whose statistics come from the real timepoints alone."""
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         if mask is None or not self.training:
-            return super().forward(x)
+            # In two dimensions, of which torch has the fast one for (b, t, c) in memory.
+            return super().forward(x.unsqueeze(2)).squeeze(2)
         count = mask.sum()
         mean = (x * mask).sum((0, 2)) / count
         variance = ((x - mean[:, None]).square() * mask).sum((0, 2)) / count

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from expclr.encoders.convolutions import Convolution
 from expclr.encoders.masks import MaskedBatchNorm, pool, real_steps
 from expclr.errors import DataError
 
@@ -84,6 +85,8 @@ class TSTCCEncoder(nn.Module):
 
     def features(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """The feature map over time, (b, c, t) -> (b, 128, t')."""
+        if x.device.type == "cpu":  # where convolutions of (b, t, c) take half the time
+            x = x.transpose(1, 2).contiguous().transpose(1, 2)
         for block in self.blocks:
             x, lengths = block(x, lengths)
         return x
@@ -103,22 +106,22 @@ class _Block(nn.Module):
         self, inside: int, outside: int, kernel: int, stride: int = 1, dropout: float = 0.0
     ) -> None:
         super().__init__()
-        self.convolution = nn.Conv1d(
-            inside, outside, kernel, stride=stride, padding=kernel // 2, bias=False
-        )
+        self.convolution = Convolution(inside, outside, kernel, stride=stride, bias=False)
         self.norm = MaskedBatchNorm(outside)
         self.dropout = nn.Dropout(dropout)
         self.kernel, self.stride = kernel, stride
 
     def forward(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
         if lengths is None:
-            y = torch.relu(self.norm(self.convolution(x)))
-            return self.dropout(functional.max_pool1d(y, 2, 2, padding=1)), None
+            return self._pooled(self.norm(self.convolution(x))), None
         y = self.convolution(x * real_steps(lengths, x.shape[2]))
         mask = real_steps(self._convolved(lengths), y.shape[2])
         # After the ReLU 0 is the least: what is masked never is the maximum of two.
-        y = torch.relu(self.norm(y, mask)) * mask
-        return self.dropout(functional.max_pool1d(y, 2, 2, padding=1)), self.steps(lengths)
+        return self._pooled(self.norm(y, mask) * mask), self.steps(lengths)
+
+    def _pooled(self, y: Tensor) -> Tensor:
+        """ReLU and maximum of two steps, in the order that has less to do, and dropout."""
+        return self.dropout(torch.relu(functional.max_pool1d(y, 2, 2, padding=1)))
 
     def steps(self, n: N) -> N:
         """How many steps n timepoints become."""

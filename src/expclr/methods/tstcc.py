@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from expclr.errors import ConfigError, DataError
 from expclr.methods.base import Batch, Encode, Method
+from expclr.methods.contexts import Context
 from expclr.methods.contrast import positive
 from expclr.methods.simclr import NTXentLoss
 from expclr.methods.views import Augmentations, compose
@@ -84,8 +85,8 @@ class TSTCC(Method):
         self.horizon = int(positive(horizon, "horizon"))
         self.temporal_weight, self.contextual_weight = temporal_weight, contextual_weight
         self.weak, self.strong = compose(weak), compose(strong)
-        self.context = _Context(channels, hidden, layers, heads, dropout)
-        self.predictions = nn.ModuleList(nn.Linear(hidden, channels) for _ in range(self.horizon))
+        self.context = Context(channels, hidden, layers=layers, heads=heads, dropout=dropout)
+        self.predictions = nn.Linear(hidden, self.horizon * channels)
         self.projection = nn.Sequential(
             nn.Linear(hidden, channels // 2),
             nn.BatchNorm1d(channels // 2),
@@ -105,30 +106,32 @@ class TSTCC(Method):
         weak = features(self.weak(batch.x, None), None)
         strong = features(self.strong(batch.x, None), None)
         self._tell_of_an_untrained_layer(weak)
-        return self(torch.stack([weak, strong]))
+        # Channels last in memory: they are what is normalised and multiplied.
+        return self(torch.stack([weak.mT, strong.mT]).mT)
 
     def forward(self, z: Tensor, target: Tensor | None = None) -> Tensor:
         """Feature maps of both views, (2, b, c, t), to the loss."""
-        weak, strong = functional.normalize(z, dim=2)
-        if weak.shape[2] < 2:
+        steps = functional.normalize(z, dim=2).transpose(2, 3)  # (2, b, t, c)
+        if steps.shape[2] < 2:
             raise ConfigError("the feature map has a single step: TS-TCC needs longer windows")
-        temporal1, context1 = self._temporal(weak, strong)
-        temporal2, context2 = self._temporal(strong, weak)
-        both = torch.cat([self.projection(context1), self.projection(context2)])
-        temporal, contextual = temporal1 + temporal2, self.contrast(both)
+        horizon = min(self.horizon, steps.shape[2] - 1)
+        past = steps[:, :, : steps.shape[2] - horizon]  # what may be seen
+        # Drawn on the device for each direction, and no shape follows from it: nothing waits.
+        seen = 1 + torch.randint(past.shape[2], (2,), device=z.device)
+        context = self.context(past.flatten(0, 1), seen[:, None].expand(past.shape[:2]).flatten())
+        context = context.unflatten(0, past.shape[:2])  # (2, b, h)
+        future = _stretch(steps, seen.flip(0), horizon).flip(0)  # of the other view, (2, b, k, c)
+        both = torch.cat([self.projection(one) for one in context])  # normalised view by view
+        temporal, contextual = self._temporal(context, future), self.contrast(both)
         return self.temporal_weight * temporal + self.contextual_weight * contextual
 
-    def _temporal(self, past: Tensor, future: Tensor) -> tuple[Tensor, Tensor]:
-        """InfoNCE over the batch of the next steps of ``future``; the context of ``past``."""
-        horizon = min(self.horizon, past.shape[2] - 1)
-        t = int(torch.randint(past.shape[2] - horizon, ()))
-        context = self.context(past[:, :, : t + 1])
-        wanted = torch.arange(len(past), device=past.device)
-        losses = [
-            functional.cross_entropy(predict(context) @ future[:, :, t + 1 + k].T, wanted)
-            for k, predict in enumerate(self.predictions[:horizon])
-        ]
-        return torch.stack(losses).mean(), context
+    def _temporal(self, context: Tensor, future: Tensor) -> Tensor:
+        """InfoNCE over the batch, the mean over next steps and the sum over directions."""
+        predicted = self.predictions(context).unflatten(2, (self.horizon, -1))
+        predicted = predicted[:, :, : future.shape[2]].transpose(1, 2)  # (2, k, b, c)
+        scores = predicted @ future.permute(0, 2, 3, 1)  # (2, k, b, b)
+        right = scores.diagonal(dim1=2, dim2=3)
+        return (scores.logsumexp(3) - right).mean((1, 2)).sum()
 
     def _features(self, encode: Encode) -> Callable[[Tensor, Tensor | None], Tensor]:
         features = getattr(encode, "features", None)
@@ -147,21 +150,7 @@ class TSTCC(Method):
         self.embedding_dim = None  # once
 
 
-class _Context(nn.Module):
-    """A transformer's class token over the steps so far: (b, c, t) -> (b, h)."""
-
-    def __init__(self, channels: int, hidden: int, layers: int, heads: int, dropout: float) -> None:
-        super().__init__()
-        if hidden % heads:
-            raise ConfigError(f"hidden={hidden} cannot be shared by {heads} heads: give a multiple")
-        self.inside = nn.Linear(channels, hidden)
-        self.token = nn.Parameter(torch.randn(1, 1, hidden))
-        layer = nn.TransformerEncoderLayer(
-            hidden, heads, dim_feedforward=64, dropout=dropout, batch_first=True, norm_first=True
-        )
-        self.transformer = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
-
-    def forward(self, features: Tensor) -> Tensor:
-        steps = self.inside(features.transpose(1, 2))
-        token = self.token.expand(len(steps), -1, -1)
-        return self.transformer(torch.cat([token, steps], dim=1))[:, 0]
+def _stretch(steps: Tensor, start: Tensor, count: int) -> Tensor:
+    """``count`` steps of each view from its ``start`` (2,) on, (2, b, t, c) -> (2, b, k, c)."""
+    index = start[:, None] + torch.arange(count, device=steps.device)
+    return steps.gather(2, index[:, None, :, None].expand(*steps.shape[:2], -1, steps.shape[3]))
