@@ -2,11 +2,14 @@
 
     python benchmarks/combination.py uci_har                          # the test windows, once
     python benchmarks/combination.py uci_har --trials 3               # choices, inside of train
-    python benchmarks/combination.py mitdb --npz FOLDER --encoders rocket tcn hybrid --seeds 5
+    python benchmarks/combination.py uci_har machine --auto           # what encoder="auto" takes
+    python benchmarks/combination.py mitdb --npz FOLDER --encoders "dilated tcn" hybrid --folds
     python benchmarks/combination.py --page                           # the section of the docs
 
 ``FOLDER/mitdb.npz`` is written by ``python -m expclr.experiments.export FOLDER mitdb``: with it the
-program runs on a machine without the raw data, on its GPU if there is one.
+program runs on a machine without the raw data, on its GPU if there is one; combination_gpu.sh is
+that. Results go to ``--out``; what is there, or else in ``--held``, is not measured again. After
+``--minutes`` no new work is begun.
 
 Labels: stratified, nested shares (``Windows.label_fraction``), of each seed the same for every
 system. A system with labels makes round(8 / sqrt(share)) passes over the labelled windows, ours
@@ -14,7 +17,11 @@ and its rivals alike. The random convolutions of a seed are the same in our enco
 ridge and logistic regression. The strength of ridge is chosen on groups held out of the labelled
 windows; logistic regression is that of ``linear_probe``. Rows that say "needs features" measure
 the expert features of the test windows, too. Trials train on train without a fifth of its groups
-and read that fifth. Seconds are of one thread, wall clock; the machine was shared.
+and read that fifth; on mitdb they do so on three inner folds of whole records, each with atrial
+fibrillation. Seconds are by the clock; the machine was shared, on a GPU by several trainings.
+
+``--folds``: the records of train and test are dealt into five folds, once and for all, and each
+fold is read by what was trained on the other four.
 """
 
 from __future__ import annotations
@@ -22,35 +29,26 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import os
+import sys
 import time
-from copy import deepcopy
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
+from combination_data import DATASETS, FOLDS, INNER_FOLDS, TWO_CLASSES, counts, parts
+from combination_page import RESULTS, write_page
+from combination_systems import WAYS, How, Row, chosen, cross_entropy, ours, rivals
 from machine import machine
-from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
-from sklearn.metrics import accuracy_score, f1_score
-from tqdm import tqdm
 
-from expclr import RepresentationLearner, Windows, __version__
-from expclr.encoders import Rocket
-from expclr.evaluation import knn_probe, linear_probe
-from expclr.experiments.study_data import Study, open_study
-from expclr.features import FeatureSpace
+from expclr import __version__
+from expclr.encoders import TCN, Hybrid, Rocket
+from expclr.encoders.hybrid import POOLINGS
 from expclr.methods.expclr_plus import ExpCLRPlus
-from expclr.storage import write_json, write_text
-
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
-PAGE = HERE.parent / "docs" / "choices.md"
-DATASETS = ("uci_har", "hydraulic", "machine", "mitdb")
-SHARES = (0.05, 0.2, 1.0)
-ALPHAS = (1e2, 1e3, 1e4)
-PASSES = 8  # over all labels; over a share of them 1 / sqrt(share) times as many
-TWO_CLASSES = {"mitdb": ("AFIB", "N")}
+from expclr.storage import write_json
 
 TRIALS: dict[str, dict[str, Any]] = {
     "as it is by default": {},
@@ -63,329 +61,266 @@ TRIALS: dict[str, dict[str, Any]] = {
     },
     "whitened features": {"feature_space": "whitened"},
 }
-
-Array = NDArray[Any]
-Row = dict[str, Any]
-
-
-def scores(y: Array, predicted: Array) -> Row:
-    return {
-        "accuracy": round(float(accuracy_score(y, predicted)), 4),
-        "macro_f1": round(float(f1_score(y, predicted, average="macro")), 4),
-    }
-
-
-def probed(Z: Array, known: Array, Z_test: Array, test: Windows, probe: Any = linear_probe) -> Row:
-    found = probe(Z, known, Z_test, test.y)
-    return {name: round(float(found[name]), 4) for name in ("accuracy", "macro_f1")}
+TCN_TRIALS: dict[str, dict[str, Any]] = {
+    "kernel 7": {"encoder_params": {"kernel": 7}},
+    "mean, max and std": {"encoder_params": {"pooling": POOLINGS}},
+    "up to 320 steps": {"encoder_params": {"finest": 320}},
+    "all three": {"encoder_params": {"kernel": 7, "pooling": POOLINGS, "finest": 320}},
+}
+RATE_TRIALS: dict[str, dict[str, Any]] = {
+    "lr 1e-3": {"lr": 1e-3},
+    "80 epochs": {"max_epochs": 80},
+}
+LOOK_AT_FIXED = ("with reconstruction", "reconstruction alone")
 
 
-def unlabelled(
-    train: Windows, test: Windows, settings: dict[str, Any]
-) -> tuple[RepresentationLearner, list[Row]]:
-    """Train without labels; read with all of them and with shares of them."""
-    began = time.perf_counter()
-    learner = RepresentationLearner("expclr_plus", **settings).fit(train.with_(y=None))
-    seconds = round(time.perf_counter() - began, 1)
-    Z, Z_test, seed = learner.transform(train), learner.transform(test), learner.random_state
-    rows = [
-        {"labels": 1.0, "probe": "linear", "seconds": seconds} | probed(Z, train.y, Z_test, test),
-        {"labels": 1.0, "probe": "1-NN", "seconds": seconds}
-        | probed(Z, train.y, Z_test, test, knn_probe),
-    ]
-    for share in SHARES[:-1]:
-        known = train.label_fraction(share, random_state=seed).y
-        rows.append({"labels": share, "probe": "linear"} | probed(Z, known, Z_test, test))
-    return learner, rows
+@dataclass(frozen=True)
+class Job:
+    """A piece of work, and the rows by which it is known to be done."""
+
+    dataset: str
+    part: str  # "test", "trials" or "auto"
+    kind: str  # "ours", "cross-entropy", "rivals", "trial" or "auto"
+    encoder: str = ""
+    way: str = ""  # of the features and views, or a trial's name
+    split: str = "fixed"
+    seeds: tuple[int, ...] = (0,)
+
+    def rows(self, npz: Path | None, per_group: int | None, how: How) -> list[Row]:
+        """Measure."""
+        study = parts(self.dataset, self.split, npz, per_group)
+        if self.kind == "ours":
+            rows = ours(study, self.encoder, self.way, self.seeds, how)
+        elif self.kind == "trial":
+            changed = trials_of(self.encoder)[self.way]
+            rows = ours(study, self.encoder, "", self.seeds, how, changed)
+            rows = [{"trial": self.way, "encoder": self.encoder} | row for row in rows]
+        elif self.kind == "cross-entropy":
+            rows = cross_entropy(study, self.encoder, self.seeds, how)
+        else:
+            measure = chosen if self.kind == "auto" else rivals
+            rows = [row for seed in self.seeds for row in measure(study, seed, how)]
+        return [{"split": self.split} | row for row in rows]
+
+    def is_of(self, row: Row, seed: int) -> bool:
+        """Whether a row is this job's."""
+        name = f"ours ({self.encoder}, {self.way})" if self.way else f"ours ({self.encoder})"
+        wanted = {
+            "ours": {"system": f"{name}, U"},
+            "trial": {"trial": self.way, "encoder": self.encoder},
+            "cross-entropy": {"system": f"cross-entropy ({self.encoder})"},
+            "rivals": {"system": "rocket, ridge", "labels": 1.0},
+            "auto": {"system": "auto"},
+        }[self.kind] | {"seed": seed, "split": self.split}
+        return all(
+            ({"split": "fixed", "encoder": "rocket"} | row)[k] == v for k, v in wanted.items()
+        )
+
+    def __str__(self) -> str:
+        words = (self.dataset, self.part, self.kind, self.encoder, self.way, self.split)
+        return f"{', '.join(word for word in words if word)}, seeds {self.seeds}"
 
 
-def passes(share: float) -> int:
-    return round(PASSES * share**-0.5)
+def trials_of(encoder: str) -> dict[str, dict[str, Any]]:
+    """Changes that make sense for a network."""
+    if encoder == "tcn":
+        return TRIALS | TCN_TRIALS
+    return TRIALS | RATE_TRIALS if encoder == "dilated tcn" else TRIALS
 
 
-def finetuned(learner: RepresentationLearner, few: Windows, test: Windows, share: float) -> Row:
-    began = time.perf_counter()
-    tuned = deepcopy(learner).set_params(finetune_epochs=passes(share)).finetune(few)
-    seconds = round(time.perf_counter() - began, 1)
-    assert test.y is not None
-    return {"labels": share, "seconds": seconds} | scores(test.y, tuned.predict(test))
+def jobs(dataset: str, options: argparse.Namespace) -> Iterator[Job]:
+    """What is asked for, the most important first: seed 0, its folds, further seeds."""
+    if options.auto:
+        yield Job(dataset, "auto", "auto")
+    elif options.trials:
+        yield from trial_jobs(dataset, options)
+    else:
+        folds = [f"fold {k}" for k in range(FOLDS)]
+        folds = folds if options.folds and dataset in TWO_CLASSES else []
+        for seeds in chunks(options.seeds, options.together):
+            for splits in (["fixed"], folds):
+                yield from test_jobs(dataset, splits, seeds, options)
 
 
-def cross_entropy(few: Windows, test: Windows, share: float, settings: dict[str, Any]) -> Row:
-    began = time.perf_counter()
-    learner = RepresentationLearner("cross_entropy", **settings)
-    learner.set_params(max_epochs=passes(share)).fit(few.labelled())
-    seconds = round(time.perf_counter() - began, 1)
-    assert test.y is not None
-    return {"labels": share, "seconds": seconds} | scores(test.y, learner.predict(test))
-
-
-def ridge(A: Array, few: Windows, A_test: Array) -> Array:
-    """Classes by ridge regression in its dual form; the strength by groups held out."""
-    rows = np.flatnonzero(few.y >= 0)
-    y, group = few.y[rows], few.group[rows]
-    mean, std = A[rows].mean(0), A[rows].std(0)
-    scaled = [(part - mean) / np.where(std > 1e-6, std, 1) for part in (A[rows], A_test)]
-    K, K_test = scaled[0] @ scaled[0].T, scaled[1] @ scaled[0].T
-    held = np.isin(group, np.random.default_rng(0).permutation(np.unique(group))[::4])
-    if 0 < held.sum() < len(held) and len(np.unique(y[~held])) == len(np.unique(y)):
-        right = [
-            (_ridge(K[~held][:, ~held], y[~held], K[held][:, ~held], a) == y[held]).mean()
-            for a in ALPHAS
-        ]
-        return _ridge(K, y, K_test, ALPHAS[int(np.argmax(right))])
-    return _ridge(K, y, K_test, ALPHAS[1])
-
-
-def _ridge(K: Array, y: Array, K_test: Array, alpha: float) -> Array:
-    classes = np.unique(y)
-    targets = (y[:, None] == classes) * 2.0 - 1
-    centre = targets.mean(0)
-    solved = cho_solve(cho_factor(K + alpha * np.eye(len(K), dtype=K.dtype)), targets - centre)
-    return classes[(K_test @ solved + centre).argmax(1)]
-
-
-def rivals(
-    A: tuple[Array, Array],
-    F: tuple[Array, Array],
-    train: Windows,
-    test: Windows,
-    seed: int,
-    shares: tuple[float, ...],
-) -> list[Row]:
-    """What the random convolutions and the expert features give by themselves."""
-    weight = np.sqrt(A[0].shape[1] / F[0].shape[1])  # as much variance as the convolutions
-    both = [np.hstack([a, weight * f]) for a, f in zip(_standard(A), F, strict=True)]
-    rows: list[Row] = []
-    for share in shares:
-        few = train.label_fraction(share, random_state=seed) if share < 1 else train
-        of = {"labels": share, "seed": seed}
-        for name, (Z, Z_test) in {"rocket": A, "rocket + features (needs features)": both}.items():
-            row = scores(test.y, ridge(Z, few, Z_test))
-            rows.append(of | {"system": f"{name}, ridge"} | row)
-        row = probed(A[0], few.y, A[1], test)
-        rows.append(of | {"system": "rocket, logistic regression"} | row)
-        row = probed(F[0], few.y, F[1], test)
-        rows.append(of | {"system": "features, logistic regression (needs features)"} | row)
-        if share == 1:
-            row = probed(F[0], few.y, F[1], test, knn_probe) | {"probe": "1-NN"}
-            rows.append(of | {"system": "features (needs features)"} | row)
-    return rows
-
-
-def _standard(A: tuple[Array, Array]) -> list[Array]:
-    mean, std = A[0].mean(0), A[0].std(0)
-    return [(part - mean) / np.where(std > 1e-6, std, 1) for part in A]
-
-
-def measured_features(train: Windows, test: Windows) -> tuple[Array, Array]:
-    space = FeatureSpace().fit(train.F)
-    return tuple(np.nan_to_num(space.transform(w.F), nan=0.0) for w in (train, test))
-
-
-def run(study: Study, seed: int, options: argparse.Namespace) -> list[Row]:
-    """Every system on one seed."""
-    train, test = study.train, study.test
-    rows: list[Row] = []
+def test_jobs(
+    dataset: str, splits: Sequence[str], seeds: tuple[int, ...], options: argparse.Namespace
+) -> Iterator[Job]:
+    """Each way on each encoder; a classifier on it and the rivals do not depend on the way."""
+    for way in options.ways if dataset in TWO_CLASSES else [""]:
+        for encoder in options.encoders:
+            if "views" in way and encoder in ("rocket", "hybrid"):
+                continue  # views would have to be transformed anew in every step
+            for split in splits:
+                yield Job(dataset, "test", "ours", encoder, way, split, seeds)
     for encoder in options.encoders:
-        settings = {"encoder": encoder, "random_state": seed, "device": options.device}
-        settings["precision"] = options.precision
-        learner, found = unlabelled(train, test, settings)
-        rows += [{"system": f"ours ({encoder}), U", "seed": seed} | row for row in found]
-        for share in SHARES:
-            few = train.label_fraction(share, random_state=seed) if share < 1 else train
-            row = finetuned(learner, few, test, share)
-            rows.append({"system": f"ours ({encoder}), SS", "seed": seed} | row)
-            row = cross_entropy(few, test, share, settings)
-            rows.append({"system": f"cross-entropy ({encoder})", "seed": seed} | row)
-        if encoder == "rocket":
-            device = torch.device("cpu")
-            fixed = [learner.fixed_.of(learner.encoder_, w, device=device) for w in (train, test)]
-            A = tuple(f.float().numpy() for f in fixed)
-            shares = SHARES if seed < options.dear else SHARES[:-1]
-            rows += rivals(A, measured_features(train, test), train, test, seed, shares)
-    return rows
+        for split in splits:
+            yield Job(dataset, "test", "cross-entropy", encoder, "", split, seeds)
+    if options.rivals:
+        for split in splits:
+            yield Job(dataset, "test", "rivals", "", "", split, seeds)
 
 
-def tried(study: Study, name: str, seed: int, options: argparse.Namespace) -> list[Row]:
-    """A change of the default, trained on train without some groups and read on these."""
-    train, held = study.parts("validation")
-    rows = []
-    for encoder in options.encoders:
-        settings = {"encoder": encoder, "random_state": seed, "device": options.device}
-        settings |= {"precision": options.precision}
-        _, found = unlabelled(train, held, settings | TRIALS[name])
-        rows += [{"trial": name, "encoder": encoder, "seed": seed} | row for row in found]
-    return rows
+def trial_jobs(dataset: str, options: argparse.Namespace) -> Iterator[Job]:
+    inner = [f"inner {k}" for k in range(INNER_FOLDS)]
+    splits = inner if dataset in TWO_CLASSES else ["validation"]
+    for seeds in chunks(options.trials, options.together):
+        for encoder in options.encoders:
+            for name in trials_of(encoder):
+                if "rocket" not in encoder and name in LOOK_AT_FIXED:
+                    continue
+                for split in splits:
+                    yield Job(dataset, "trials", "trial", encoder, name, split, seeds)
 
 
-def two_classes(windows: Windows, names: tuple[str, ...]) -> Windows:
-    codes = [windows.class_names.index(name) for name in names]
-    kept = windows.subset(np.flatnonzero(np.isin(windows.y, codes)))
-    return kept.with_(y=np.searchsorted(np.sort(codes), kept.y), class_names=tuple(sorted(names)))
+def chunks(seeds: int, together: int) -> list[tuple[int, ...]]:
+    """Seed 0 alone, then as many at once as are trained together."""
+    rest = range(1, seeds)
+    return [(0,), *(tuple(rest[i : i + together]) for i in range(0, len(rest), together))]
 
 
-def opened(name: str, npz: Path | None) -> Study:
-    study = open_study(name, npz=npz)
-    if name not in TWO_CLASSES:
-        return study
-    parts = [two_classes(w, TWO_CLASSES[name]) for w in (study.train, study.test)]
-    return Study(study.name, *parts)
+class Results:
+    """Result files, one for each dataset, written whole after every piece of work."""
 
+    def __init__(self, out: Path, held: Path, options: argparse.Namespace) -> None:
+        self.out, self.held, self.options = out, held, options
+        self.found: dict[str, dict[str, Any]] = {}
 
-def mean_and_error(values: list[float]) -> str:
-    """In percent, with the standard error of the mean where there is one."""
-    mean = f"{100 * np.mean(values):.1f}"
-    if len(values) < 2:
-        return mean
-    return f"{mean} ± {100 * np.std(values, ddof=1) / len(values) ** 0.5:.1f}"
+    def of(self, dataset: str, *, anew: bool = False) -> dict[str, Any]:
+        """What is known of a dataset, measured here or before, perhaps by another process."""
+        if anew or dataset not in self.found:
+            name = f"combination_{dataset}.json"
+            paths = [folder / name for folder in (self.out, self.held)]
+            there = [path for path in paths if path.exists()]
+            self.found[dataset] = json.loads(there[0].read_text("utf-8")) if there else {}
+        return self.found[dataset]
 
+    def lacks(self, job: Job) -> bool:
+        rows = self.of(job.dataset).get(job.part, {}).get("rows", [])
+        return not all(any(job.is_of(row, seed) for row in rows) for seed in job.seeds)
 
-def table(rows: list[Row], key: str, metric: str) -> list[str]:
-    """Systems by columns: 1-NN with all labels, then linear or own classifier by share."""
-    columns = [("1-NN", 1.0), *(("", share) for share in SHARES)]
-    heads = ["1-NN, all labels", *(f"{share:.0%} labels" for share in SHARES)]
-    lines = [f"| {key} | {' | '.join(heads)} |", "| --- |" + " ---: |" * len(heads)]
-    for name in dict.fromkeys(row[key] for row in rows):
-        cells = []
-        for probe, share in columns:
-            values = [
-                row[metric]
-                for row in rows
-                if row[key] == name
-                and row["labels"] == share
-                and (row.get("probe") == "1-NN") == bool(probe)
-            ]
-            cells.append(mean_and_error(values) if values else "")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return lines
-
-
-ABOUT = """## Encoder and objective
-
-`expclr_plus` on encoder `rocket`, both with their default settings, beside what a user would pick
-instead, on the same windows, label subsets and seeds. U: trained without labels, read by a linear
-probe fitted on the share of labels that the column names. SS: then fine-tuned on that share.
-Everything else learns from that share alone; what needs features measures them on test windows as
-well. Mean ± standard error over seeds. How it is measured stands in `benchmarks/combination.py`,
-which also runs the TCN and the hybrid, on a GPU."""
-
-
-def section() -> str:
-    """The section of docs/choices.md, of all result files that are there."""
-    lines = [ABOUT, ""]
-    for name in DATASETS:
-        path = RESULTS / f"combination_{name}.json"
-        if path.exists():
-            found = json.loads(path.read_text(encoding="utf-8"))
-            for part in ("test", "trials"):
-                lines += part_lines(name, part, found[part]) if part in found else []
-    return "\n".join(lines)
-
-
-def part_lines(name: str, part: str, found: dict[str, Any]) -> list[str]:
-    """The table of one part of a result file, how it was made and how long it took."""
-    metric, what = ("macro_f1", "macro-F1") if name in TWO_CLASSES else ("accuracy", "accuracy")
-    rows, key = found["rows"], "system" if part == "test" else "trial"
-    read = "test windows" if part == "test" else "groups held out of train, encoder rocket"
-    seeds = len({row["seed"] for row in rows})
-    lines = [f"**{name}**, {read}: {what} in %, {seeds} seed{'s' if seeds > 1 else ''}.", ""]
-    lines += [*table(rows, key, metric), ""]
-    if part == "test":
-        lines += [best_of(rows, metric), ""]
-        lines += [seconds_of(rows, found["machine"]), ""]
-    lines += ["```bash", f"$ {found['machine']['command']}", "```", ""]
-    return lines
-
-
-def best_of(rows: list[Row], metric: str) -> str:
-    """Who is ahead at each share of labels, of those that need no features of test windows."""
-    told = []
-    for share in SHARES:
-        found: dict[str, list[float]] = {}
-        for row in rows:
-            free = "needs features" not in row["system"] and row.get("probe") != "1-NN"
-            if free and row["labels"] == share:
-                found.setdefault(row["system"], []).append(row[metric])
-        best = max(found, key=lambda name: float(np.mean(found[name])))
-        told.append(f"{best} at {share:.0%} ({mean_and_error(found[best])})")
-    return f"Ahead without features of test windows: {', '.join(told)}."
-
-
-def seconds_of(rows: list[Row], machine: Row) -> str:
-    """Mean seconds of each training, on the machine of the result file."""
-    found: dict[str, list[float]] = {}
-    for row in rows:
-        if "seconds" in row and row.get("probe") != "1-NN":
-            share = "" if "probe" in row else f" on {row['labels']:.0%} of the labels"
-            found.setdefault(f"{row['system']}{share}", []).append(row["seconds"])
-    told = ", ".join(f"{name} {np.mean(values):.0f}" for name, values in found.items())
-    where = f"{machine['device']}, {machine['threads']} thread(s), load {machine['load']}"
-    return f"Seconds of training by the clock, on {where}: {told}."
-
-
-def write_page() -> None:
-    """Replace the section where it stands, or put it at the end of the page."""
-    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else "# Choices\n"
-    head, found, rest = text.partition("## Encoder and objective")
-    after = rest.find("\n## ") if found else -1
-    tail = rest[after + 1 :] if after >= 0 else ""
-    write_text(PAGE, f"{head.rstrip()}\n\n{section().rstrip()}\n" + (f"\n{tail}" if tail else ""))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("dataset", nargs="?", choices=DATASETS)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--encoders", nargs="+", default=["rocket"])
-    parser.add_argument("--dear", type=int, default=5, help="seeds of rivals with all labels")
-    parser.add_argument("--trials", type=int, help="seeds of each trial; the test stays unread")
-    parser.add_argument("--npz", type=Path)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--precision", default="bfloat16")
-    parser.add_argument("--page", action="store_true")
-    options = parser.parse_args()
-    if options.dataset:
-        keep(options)
-    if options.page:
-        write_page()
-
-
-def keep(options: argparse.Namespace) -> None:
-    """Measure what the result file does not hold yet, and write after every seed."""
-    study = opened(options.dataset, options.npz)
-    path = RESULTS / f"combination_{options.dataset}.json"
-    part = "trials" if options.trials else "test"
-    names = list(TRIALS) if options.trials else ["all systems"]
-    jobs = [(s, name) for s in range(options.trials or options.seeds) for name in names]
-    for seed, name in tqdm(jobs, part, disable=None):
-        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        rows = found.get(part, {}).get("rows", [])
-        if any(row["seed"] == seed and row.get("trial", name) == name for row in rows):
-            continue
-        one = options.trials
-        new = tried(study, name, seed, options) if one else run(study, seed, options)
-        found[part] = {
-            "machine": machine(),
+    def add(self, job: Job, rows: list[Row]) -> None:
+        """Keep the rows of a job, and what they were measured on."""
+        found, options, here = self.of(job.dataset, anew=True), self.options, machine()
+        part = found.get(job.part, {"machine": here, "rows": []})
+        study = parts(job.dataset, job.split, options.npz, options.per_group)
+        old = [{"on": part["machine"]["device"]} | row for row in part["rows"]]
+        new = [{"on": here["device"]} | row for row in rows]
+        before = part.get("commands", [part["machine"]["command"]])
+        found[job.part] = {
+            "commands": list(dict.fromkeys([*before, here["command"]])),
+            "machine": here,
             "version": __version__,
-            "data": study.fingerprint,
-            "split": study.split("validation" if options.trials else "test"),
+            "splits": part.get("splits", {}) | {job.split: counts(study)},
             "precision": options.precision,
             "defaults": defaults(),
-            "rows": rows + new,
+            "rows": list({identity(row): row for row in old + new}.values()),
         }
-        write_json(path, found)
+        self.out.mkdir(parents=True, exist_ok=True)
+        write_json(self.out / f"combination_{job.dataset}.json", found)
+
+
+def identity(row: Row) -> tuple[Any, ...]:
+    """What makes a row another one, whatever it says."""
+    keys = ("system", "trial", "encoder", "seed", "labels", "probe", "features")
+    return (row.get("split", "fixed"), *(row.get(key) for key in keys))
 
 
 def defaults() -> dict[str, Any]:
-    """Of the encoder and the method, as they were when this was measured."""
+    """Of encoders and the method, as they were when this was measured."""
     found = {}
-    for kind in (Rocket, ExpCLRPlus):
+    for kind in (Rocket, TCN, Hybrid, ExpCLRPlus):
         for name, p in inspect.signature(kind).parameters.items():
             if p.default is not p.empty:
                 found[f"{kind.__name__}.{name}"] = p.default
-    return found | {f"Rocket.{name}": value for name, value in Rocket.suited.items()}
+        for name, value in getattr(kind, "suited", {}).items():
+            found[f"{kind.__name__}.{name}"] = value
+    return found
+
+
+def work(todo: list[Job], results: Results, options: argparse.Namespace) -> int:
+    """Do the work, in processes of their own if there are several; how much of it failed."""
+    end = time.monotonic() + 60 * options.minutes
+    how = How(options.device, options.precision, options.tiny)
+    given = (options.npz, options.per_group, how)
+    failed = 0
+    for job, outcome, seconds in outcomes(todo, given, options.workers, end):
+        if isinstance(outcome, BaseException):
+            failed += 1
+            print(f"FAILED {job}: {type(outcome).__name__}: {outcome}", flush=True)
+        else:
+            results.add(job, outcome)
+            print(f"{seconds:6.1f} s  {job}", flush=True)
+    left = sum(results.lacks(job) for job in todo)
+    print(f"{len(todo) - left} of {len(todo)} done, {failed} failed", flush=True)
+    return failed
+
+
+def outcomes(
+    todo: list[Job], given: tuple[Any, ...], workers: int, end: float
+) -> Iterator[tuple[Job, list[Row] | BaseException, float]]:
+    """Each job with its rows, or what went wrong, and its seconds, as they finish."""
+    if workers < 2:
+        for job in todo:
+            if time.monotonic() < end:
+                yield job, *timed(job, given)
+        return
+    threads = str(max(1, (os.cpu_count() or 1) // workers))
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = threads  # of the processes that begin now
+    waiting, running = list(todo), dict[Future[Any], Job]()
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        while running or (waiting and time.monotonic() < end):
+            while waiting and len(running) < workers and time.monotonic() < end:
+                job = waiting.pop(0)
+                running[pool.submit(timed, job, given)] = job
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                job, error = running.pop(future), future.exception()
+                yield (job, error, 0.0) if error else (job, *future.result())
+
+
+def timed(job: Job, given: tuple[Any, ...]) -> tuple[list[Row] | Exception, float]:
+    began = time.perf_counter()
+    try:
+        return job.rows(*given), time.perf_counter() - began
+    except Exception as error:  # another job may still go well
+        return RuntimeError(f"{type(error).__name__}: {error}"), time.perf_counter() - began
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", nargs="*", help=", ".join(DATASETS))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--encoders", nargs="+", default=["rocket"])
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=[""], help="of mitdb")
+    parser.add_argument("--folds", action="store_true", help="of mitdb, beside its fixed split")
+    parser.add_argument("--rivals", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--trials", type=int, help="seeds of each trial; the test stays unread")
+    parser.add_argument("--auto", action="store_true", help='what encoder="auto" takes')
+    parser.add_argument("--npz", type=Path)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--held", type=Path, default=RESULTS)
+    parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument("--together", type=int, default=1, help="seeds trained at once")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--precision", default="bfloat16")
+    parser.add_argument("--tiny", action="store_true", help="one epoch, to see that it runs")
+    parser.add_argument("--per-group", type=int, help="only so many windows of each group")
+    parser.add_argument("--page", action="store_true")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = arguments()
+    results = Results(options.out, options.held, options)
+    found = [list(jobs(dataset, options)) for dataset in options.datasets]
+    todo = [job for of_one in found for job in of_one if results.lacks(job)]
+    todo.sort(key=lambda job: (job.seeds[0], job.split != "fixed"))  # over all datasets
+    failed = work(todo, results, options) if todo else 0
+    if options.page:
+        write_page()
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

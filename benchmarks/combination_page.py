@@ -1,0 +1,176 @@
+"""The section "Encoder and objective" of docs/choices.md, from the result files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from combination_data import DATASETS, TWO_CLASSES
+from combination_systems import SHARES, Row
+
+from expclr.storage import write_text
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+PAGE = HERE.parent / "docs" / "choices.md"
+KINDS = ("ours", "cross-entropy", "rocket", "features", "RR features")
+
+ABOUT = """## Encoder and objective
+
+`expclr_plus` with its default settings on several encoders, beside what a user would pick
+instead, on the same windows, label subsets and seeds. U: trained without labels, read by a linear
+probe fitted on the share of labels that the column names. SS: then fine-tuned on that share.
+Everything else learns from that share alone; what needs features measures them on test windows as
+well. "dilated tcn" is the network inside the hybrid, by itself. Mean ± standard error. How it is
+measured stands in `benchmarks/combination.py`, and `benchmarks/combination_gpu.sh` runs the
+networks that want a GPU."""
+
+READ = {
+    "fixed": "test windows",
+    "fold": "five folds of records, all of them read once",
+    "validation": "groups held out of train",
+    "inner": "three folds of train's records",
+}
+
+
+def section() -> str:
+    """The section of docs/choices.md, of all result files that are there."""
+    lines = [ABOUT, ""]
+    for name in DATASETS:
+        path = RESULTS / f"combination_{name}.json"
+        if not path.exists():
+            continue
+        found = json.loads(path.read_text(encoding="utf-8"))
+        for part in ("test", "trials"):
+            lines += part_lines(name, part, found[part]) if part in found else []
+        lines += auto_lines(name, found["auto"]["rows"]) if "auto" in found else []
+    return "\n".join(lines)
+
+
+def part_lines(name: str, part: str, found: dict[str, Any]) -> list[str]:
+    """Tables of one part of a result file, how it was made and how long it took."""
+    lines = []
+    rows = [named(row, found) for row in found["rows"]]
+    for split in dict.fromkeys(row["split"].split()[0] for row in rows):
+        chosen = [row for row in rows if row["split"].split()[0] == split]
+        lines += split_lines(name, split, chosen)
+        if part == "test":
+            metric = metric_of(name)[0]
+            lines += [best_of(chosen, metric), "", *seconds_of(chosen)]
+    commands = found.get("commands", [found["machine"]["command"]])
+    return [*lines, "```bash", *(f"$ {command}" for command in commands), "```", ""]
+
+
+def named(row: Row, found: dict[str, Any]) -> Row:
+    """A row whose system says the encoder, too, if it is a trial's."""
+    row = {"split": "fixed", "on": found["machine"]["device"]} | row
+    return row | {"system": f"{row['trial']} ({row['encoder']})"} if "trial" in row else row
+
+
+def metric_of(name: str) -> tuple[str, str]:
+    return ("macro_f1", "macro-F1") if name in TWO_CLASSES else ("accuracy", "accuracy")
+
+
+def split_lines(name: str, split: str, rows: list[Row]) -> list[str]:
+    metric, what = metric_of(name)
+    seeds = len({row["seed"] for row in rows})
+    over = f"{seeds} seed{'s' if seeds > 1 else ''}"
+    if split in ("fold", "inner"):
+        over += ", errors over folds"
+    head = f"**{name}**, {READ[split]}: {what} in %, {over}."
+    return [head, "", *table(rows, metric), ""]
+
+
+def table(rows: list[Row], metric: str) -> list[str]:
+    """Systems by columns: 1-NN with all labels, then linear or own classifier by share."""
+    columns = [("1-NN", 1.0), *(("", share) for share in SHARES)]
+    heads = ["1-NN, all labels", *(f"{share:.0%} labels" for share in SHARES)]
+    lines = [f"| system | {' | '.join(heads)} |", "| --- |" + " ---: |" * len(heads)]
+    for system in sorted(dict.fromkeys(row["system"] for row in rows), key=_kind):
+        cells = []
+        for probe, share in columns:
+            found = [
+                row
+                for row in rows
+                if row["system"] == system
+                and row["labels"] == share
+                and (row.get("probe") == "1-NN") == bool(probe)
+            ]
+            cells.append(mean_and_error(values(found, metric)) if found else "")
+        lines.append(f"| {system} | {' | '.join(cells)} |")
+    return lines
+
+
+def _kind(system: str) -> int:
+    return next((i for i, kind in enumerate(KINDS) if system.startswith(kind)), 0)
+
+
+def values(rows: list[Row], metric: str) -> list[float]:
+    """One number for each fold where there are several, else one for each seed."""
+    key = "split" if len({row["split"] for row in rows}) > 1 else "seed"
+    apart: dict[Any, list[float]] = {}
+    for row in rows:
+        apart.setdefault(row[key], []).append(row[metric])
+    return [float(np.mean(of_one)) for of_one in apart.values()]
+
+
+def mean_and_error(found: list[float]) -> str:
+    """In percent, with the standard error of the mean where there is one."""
+    mean = f"{100 * np.mean(found):.1f}"
+    if len(found) < 2:
+        return mean
+    return f"{mean} ± {100 * np.std(found, ddof=1) / len(found) ** 0.5:.1f}"
+
+
+def best_of(rows: list[Row], metric: str) -> str:
+    """Who is ahead at each share of labels, of those that need no features of test windows."""
+    told = []
+    for share in SHARES:
+        found: dict[str, list[Row]] = {}
+        for row in rows:
+            free = "needs features" not in row["system"] and row.get("probe") != "1-NN"
+            if free and row["labels"] == share:
+                found.setdefault(row["system"], []).append(row)
+        if found:
+            numbers = {system: values(of_one, metric) for system, of_one in found.items()}
+            best = max(numbers, key=lambda system: float(np.mean(numbers[system])))
+            told.append(f"{best} at {share:.0%} ({mean_and_error(numbers[best])})")
+    return f"Ahead without features of test windows: {', '.join(told)}."
+
+
+def seconds_of(rows: list[Row]) -> list[str]:
+    """Mean seconds of each training without labels, or on all of them, by machine."""
+    lines = []
+    for on in dict.fromkeys(row["on"] for row in rows if "seconds" in row):
+        found: dict[str, list[float]] = {}
+        for row in rows:
+            if row["on"] == on and "seconds" in row and row["labels"] == 1:
+                found.setdefault(row["system"], []).append(row["seconds"])
+        told = ", ".join(f"{name} {np.mean(times):.0f}" for name, times in found.items())
+        words = "Seconds of a training, without labels or on all of them, by the clock of"
+        lines += [f"{words} {on}: {told}.", ""]
+    return lines
+
+
+def auto_lines(name: str, rows: list[Row]) -> list[str]:
+    """What ``encoder="auto"`` takes."""
+    lines = [f'**{name}**, `encoder="auto"`: mean R2 of the features on groups left out.', ""]
+    lines += ["| features | seed | rocket | tcn | hybrid | taken | seconds |"]
+    lines += ["| --- | ---: | ---: | ---: | ---: | --- | ---: |"]
+    for row in rows:
+        r2 = {trial["encoder"]: trial["r2"] for trial in row["tried"]}
+        cells = [f"{r2[e]:.3f}" if e in r2 else "" for e in ("rocket", "tcn", "hybrid")]
+        cells = [row["features"], str(row["seed"]), *cells, row["encoder"], f"{row['seconds']:.0f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def write_page() -> None:
+    """Replace the section where it stands, or put it at the end of the page."""
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else "# Choices\n"
+    head, found, rest = text.partition("## Encoder and objective")
+    after = rest.find("\n## ") if found else -1
+    tail = rest[after + 1 :] if after >= 0 else ""
+    write_text(PAGE, f"{head.rstrip()}\n\n{section().rstrip()}\n" + (f"\n{tail}" if tail else ""))
