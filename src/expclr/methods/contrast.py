@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -39,27 +41,30 @@ def cosines(z: Tensor, temperature: float = 1.0) -> Tensor:
     with torch.autocast(z.device.type, enabled=False):
         rows = z if z.dtype == torch.float64 else z.float()
         norm = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)
-        unit = rows / torch.where(norm > 0, norm, 1)
-        return unit @ (unit / temperature).transpose(-1, -2)
+        # Each side has its half of the temperature: one product of all rows instead of two.
+        unit = rows * (1 / (torch.where(norm > 0, norm, 1) * math.sqrt(temperature)))
+        return unit @ unit.transpose(-1, -2)
 
 
 def denominators(scores: Tensor, candidates: Tensor) -> Tensor:
     """The logarithm of each row's sum of exp(score) over its candidates, (..., n, 1)."""
-    return scores.masked_fill(~candidates, NEVER).logsumexp(-1, keepdim=True)
+    return torch.where(candidates, scores, NEVER).logsumexp(-1, keepdim=True)
 
 
 def cross_entropy(scores: Tensor, candidates: Tensor, weights: Tensor) -> Tensor:
     """Mean over anchors (rows) of -sum_j w_ij log softmax_j(scores) / sum_j w_ij.
 
-    The softmax is over a row's candidates; rows without weight are left out.
+    The softmax is over a row's candidates, which alone may have weight; rows without weight are
+    left out.
     """
-    losses = denominators(scores, candidates)[..., 0] - row_means(scores, weights)
-    return mean_over_anchors(losses, weights)
+    log_softmax = torch.where(candidates, scores, NEVER).log_softmax(-1)
+    return mean_over_anchors(-row_means(log_softmax, weights), weights)
 
 
 def row_means(values: Tensor, weights: Tensor) -> Tensor:
     """The weighted mean of each row, (..., n, m) -> (..., n); 0 where there is no weight."""
-    total = weights.sum(-1, dtype=values.dtype)
+    weights = weights.to(values.dtype)  # once: products of unlike types convert each time
+    total = weights.sum(-1)
     return (values * weights).sum(-1) / torch.where(total > 0, total, 1)
 
 

@@ -96,8 +96,8 @@ class _Heads(nn.Module):
         self.weight2, self.bias2 = _linears(d, h, h)
 
     def forward(self, z: Tensor) -> Tensor:
-        y = torch.relu(z @ self.weight1 + self.bias1)
-        return y @ self.weight2 + self.bias2
+        y = torch.relu(torch.baddbmm(self.bias1, z.expand(len(self.weight1), -1, -1), self.weight1))
+        return torch.baddbmm(self.bias2, y, self.weight2)
 
 
 def _linears(d: int, inside: int, outside: int) -> tuple[nn.Parameter, nn.Parameter]:
