@@ -88,7 +88,7 @@ class TSTCC(Method):
         self.context = Context(channels, hidden, layers=layers, heads=heads, dropout=dropout)
         self.predictions = nn.Linear(hidden, self.horizon * channels)
         self.projection = nn.Sequential(
-            nn.Linear(hidden, channels // 2),
+            nn.Linear(hidden, channels // 2, bias=False),  # normalising takes one off again
             nn.BatchNorm1d(channels // 2),
             nn.ReLU(),
             nn.Linear(channels // 2, channels // 4),
