@@ -4,7 +4,7 @@
     python benchmarks/combination.py uci_har --trials 3               # choices, inside of train
     python benchmarks/combination.py uci_har machine --auto           # what encoder="auto" takes
     python benchmarks/combination.py mitdb --npz FOLDER --encoders "dilated tcn" hybrid --folds
-    python benchmarks/combination.py --page                           # the section of the docs
+    python benchmarks/combination.py --merge FOLDER --page            # the section of the docs
 
 ``FOLDER/mitdb.npz`` is written by ``python -m expclr.experiments.export FOLDER mitdb``: with it the
 program runs on a machine without the raw data, on its GPU if there is one; combination_gpu.sh is
@@ -201,22 +201,46 @@ class Results:
     def add(self, job: Job, rows: list[Row]) -> None:
         """Keep the rows of a job, and what they were measured on."""
         found, options, here = self.of(job.dataset, anew=True), self.options, machine()
-        part = found.get(job.part, {"machine": here, "rows": []})
         study = parts(job.dataset, job.split, options.npz, options.per_group)
-        old = [{"on": part["machine"]["device"]} | row for row in part["rows"]]
-        new = [{"on": here["device"]} | row for row in rows]
-        before = part.get("commands", [part["machine"]["command"]])
-        found[job.part] = {
-            "commands": list(dict.fromkeys([*before, here["command"]])),
+        new = {
+            "commands": [here["command"]],
             "machine": here,
             "version": __version__,
-            "splits": part.get("splits", {}) | {job.split: counts(study)},
+            "splits": {job.split: counts(study)},
             "precision": options.precision,
             "defaults": defaults(),
-            "rows": list({identity(row): row for row in old + new}.values()),
+            "rows": rows,
         }
+        found[job.part] = merged(found.get(job.part, {}), new)
+        self.write(job.dataset)
+
+    def merge(self, folder: Path) -> None:
+        """Take what was measured elsewhere beside what is here."""
+        for dataset in DATASETS:
+            path = folder / f"combination_{dataset}.json"
+            if path.exists():
+                found = self.of(dataset, anew=True)
+                for part, new in json.loads(path.read_text("utf-8")).items():
+                    found[part] = merged(found.get(part, {}), new)
+                self.write(dataset)
+
+    def write(self, dataset: str) -> None:
         self.out.mkdir(parents=True, exist_ok=True)
-        write_json(self.out / f"combination_{job.dataset}.json", found)
+        write_json(self.out / f"combination_{dataset}.json", self.found[dataset])
+
+
+def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Both parts' rows, commands and splits; the rest, and rows of both, as the new one says."""
+    both = [part for part in (old, new) if part]
+    rows = [
+        {"on": part["machine"]["device"]} | row for part in both for row in part.get("rows", [])
+    ]
+    commands = [c for part in both for c in part.get("commands", [part["machine"]["command"]])]
+    return new | {
+        "commands": list(dict.fromkeys(commands)),
+        "splits": old.get("splits", {}) | new.get("splits", {}),
+        "rows": list({identity(row): row for row in rows}.values()),
+    }
 
 
 def identity(row: Row) -> tuple[Any, ...]:
@@ -290,7 +314,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("datasets", nargs="*", help=", ".join(DATASETS))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--encoders", nargs="+", default=["rocket"])
+    parser.add_argument("--encoders", nargs="*", default=["rocket"])
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=[""], help="of mitdb")
     parser.add_argument("--folds", action="store_true", help="of mitdb, beside its fixed split")
     parser.add_argument("--rivals", action=argparse.BooleanOptionalAction, default=True)
@@ -306,6 +330,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--precision", default="bfloat16")
     parser.add_argument("--tiny", action="store_true", help="one epoch, to see that it runs")
     parser.add_argument("--per-group", type=int, help="only so many windows of each group")
+    parser.add_argument("--merge", type=Path, help="folder with results of another machine")
     parser.add_argument("--page", action="store_true")
     return parser.parse_args()
 
@@ -316,6 +341,8 @@ def main() -> int:
     found = [list(jobs(dataset, options)) for dataset in options.datasets]
     todo = [job for of_one in found for job in of_one if results.lacks(job)]
     todo.sort(key=lambda job: (job.seeds[0], job.split != "fixed"))  # over all datasets
+    if options.merge:
+        results.merge(options.merge)
     failed = work(todo, results, options) if todo else 0
     if options.page:
         write_page()

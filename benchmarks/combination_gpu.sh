@@ -3,7 +3,7 @@
 #
 #   python -m expclr.experiments.export carry/npz mitdb uci_har hydraulic machine   # here, once
 #   OUT=somewhere bash benchmarks/combination_gpu.sh 5                  # there: about 5 minutes
-#   cp somewhere/combination_*.json benchmarks/results/                 # back here, before the next
+#   python benchmarks/combination.py --merge somewhere --page           # back here, before the next
 #   OUT=/tmp/tiny bash benchmarks/combination_gpu.sh 9 --tiny --per-group 12 --device cpu --held /tmp
 #
 # It goes on from benchmarks/results. It needs Python with torch, NumPy, SciPy, scikit-learn, tqdm and

@@ -33,11 +33,12 @@ def machine() -> dict[str, Any]:
 
 
 def _words() -> list[str]:
-    """The command's words, but for where its results go."""
+    """The command's words, but for where its results go and where earlier ones are."""
     words = list(sys.argv)
-    if "--out" in words:
-        at = words.index("--out")
-        del words[at : at + 2]
+    for folder in ("--out", "--held"):
+        if folder in words:
+            at = words.index(folder)
+            del words[at : at + 2]
     return words
 
 
