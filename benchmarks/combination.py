@@ -2,7 +2,7 @@
 
     python benchmarks/combination.py uci_har                          # the test windows, once
     python benchmarks/combination.py uci_har --trials 3               # choices, inside of train
-    python benchmarks/combination.py uci_har machine --auto           # what encoder="auto" takes
+    python benchmarks/combination.py uci_har machine --auto --seeds 1 # what encoder="auto" takes
     python benchmarks/combination.py mitdb --npz FOLDER --encoders "dilated tcn" hybrid --folds
     python benchmarks/combination.py --merge FOLDER --page            # the section of the docs
 
@@ -131,7 +131,8 @@ def trials_of(encoder: str) -> dict[str, dict[str, Any]]:
 def jobs(dataset: str, options: argparse.Namespace) -> Iterator[Job]:
     """What is asked for, the most important first: seed 0, its folds, further seeds."""
     if options.auto:
-        yield Job(dataset, "auto", "auto")
+        for seed in range(options.seeds):
+            yield Job(dataset, "auto", "auto", seeds=(seed,))
     elif options.trials:
         yield from trial_jobs(dataset, options)
     else:
