@@ -3,21 +3,21 @@
 # probes, and the questions of `expclr bench`. A part that fails or takes too long costs no other.
 #
 #   OUT=results bash benchmarks/gpu.sh                     # then: python docs/speed_tables.py results
+#   OUT=results PARTS="loss bench" bash benchmarks/gpu.sh  # some of it, beside what is there
 #   OUT=/tmp/tiny TINY=1 DEVICE=cpu bash benchmarks/gpu.sh # only to see that all of it runs
 #
 # It needs Python with torch, numpy, scipy, scikit-learn, safetensors, tqdm and pytest; no install.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-: "${OUT:=benchmarks/results}" "${PYTHON:=python3}" "${DEVICE:=cuda}" "${TINY:=}" "${MOST:=460}"
+: "${OUT:=benchmarks/results}" "${PARTS:=tests training loss embedding probes complexity bench}" "${PYTHON:=python3}" "${DEVICE:=cuda}" "${TINY:=}" "${MOST:=460}"
 mkdir -p "$OUT"
 export PYTHONPATH="$PWD/src:$PWD/benchmarks${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1
 export PYTHONDONTWRITEBYTECODE=1
 
-rm -f "$OUT/gpu.log" "$OUT/tests_gpu.log"
-
 part() { # name, most seconds, command; what it prints goes to gpu.log, or to the log in LOG
     local name=$1 most=$2 left=$((MOST - SECONDS)) began=$SECONDS status said
     shift 2
+    [[ " $PARTS " == *" ${name%_gpu} "* ]] || return
     said=$(mktemp)
     if [ "$left" -lt 10 ]; then echo "== $name: no time left" && return; fi
     timeout "$((left < most ? left : most))" "$@" >"$said" 2>&1
@@ -30,7 +30,7 @@ part() { # name, most seconds, command; what it prints goes to gpu.log, or to th
 }
 
 if [ -n "$TINY" ]; then
-    training=(--windows 128 --counts 1 2 --methods simclr --uncompiled)
+    training=(--windows 128 --counts 1 2 --methods simclr)
     loss=(--sizes 64 128 --dense 128 --blocks 12 --peers)
     embedding=(--windows 64 --mapped 64)
     probes=(--runs 3)

@@ -5,7 +5,7 @@
 
 Windows of uci_har's shape (9 channels x 128 timepoints, 561 features), drawn at random; the
 paper's TCN (width 64, kernel 3, 8 blocks) and the ExpCLR loss over batches of 64. Each way of
-training is warmed up by one epoch and timed over whole epochs; compiling is timed by itself.
+training is warmed up by one epoch and timed over whole epochs; what it takes to start is told by itself.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def of_one_run(one: Run, way: str) -> dict[str, float]:
     return _speeds([one], history, time.perf_counter() - started)
 
 
-def of_a_stack(runs: list[Run], *, compiled: bool) -> dict[str, float]:
+def of_a_stack(runs: list[Run]) -> dict[str, float]:
     """Steps a second of all runs of a stack together."""
     started = time.perf_counter()
-    outcomes = dict(stacks.train_stacked(runs, compiled=compiled))
+    outcomes = dict(stacks.train_stacked(runs))
     whole = time.perf_counter() - started
     history: Any = outcomes[0]
     return _speeds(runs, history, whole)
@@ -92,19 +92,18 @@ def _speeds(runs: list[Run], history: list[dict[str, Any]], whole: float) -> dic
 
 @contextlib.contextmanager
 def _told_to(way: str) -> Iterator[None]:
-    """Plain, captured or compiled, whatever it is worth."""
-    captured, worth = fast.CapturedEpoch, fast.STEPS_WORTH_COMPILING
+    """Step by step, or captured where that is possible."""
+    captured = fast.CapturedEpoch
 
     def refuse(*_: Any) -> None:
         raise fast.CaptureError("told not to")
 
     if way == "plain":
         fast.CapturedEpoch = refuse  # type: ignore[assignment,misc]
-    fast.STEPS_WORTH_COMPILING = 0 if way == "compiled" else 10**12
     try:
         yield
     finally:
-        fast.CapturedEpoch, fast.STEPS_WORTH_COMPILING = captured, worth  # type: ignore[misc]
+        fast.CapturedEpoch = captured  # type: ignore[misc]
 
 
 Ways = dict[str, Callable[[], dict[str, float]]]
@@ -122,32 +121,21 @@ def ways_of_one(device: torch.device, n: int) -> Ways:
         "captured, bfloat16": lambda: of_one_run(
             run(device, n=n, precision="bfloat16"), "captured"
         ),
-        "compiled": lambda: of_one_run(run(device, n=n), "compiled"),
-        "compiled, bfloat16": lambda: of_one_run(
-            run(device, n=n, precision="bfloat16"), "compiled"
-        ),
     }
 
 
 def ways_of_many(device: torch.device, n: int, counts: list[int], methods: list[str]) -> Ways:
-    """Of stacks of ExpCLR runs, compiled; and of other methods, not compiled."""
+    """Of stacks of ExpCLR runs and of other methods."""
     few, most = min(n, FEW), min(16, max(counts))
 
-    def stack(count: int, *, compiled: bool, **settings: Any) -> dict[str, float]:
-        runs = [run(device, seed, **({"n": n} | settings)) for seed in range(count)]
-        return of_a_stack(runs, compiled=compiled)
+    def stack(count: int, **settings: Any) -> dict[str, float]:
+        return of_a_stack([run(device, seed, **({"n": n} | settings)) for seed in range(count)])
 
-    ways: Ways = {
-        f"stack of {count}, compiled": functools.partial(stack, count, compiled=True)
-        for count in counts
-    }
-    ways[f"stack of {most}"] = functools.partial(stack, most, compiled=False)
-    ways[f"stack of {most}, float32"] = functools.partial(
-        stack, most, compiled=False, precision="float32"
-    )
+    ways: Ways = {f"stack of {count}": functools.partial(stack, count) for count in counts}
+    ways[f"stack of {most}, float32"] = functools.partial(stack, most, precision="float32")
     for method in methods:
         ways[f"stack of {most}, {method}"] = functools.partial(
-            stack, most, compiled=False, method=method, n=few, epochs=2
+            stack, most, method=method, n=few, epochs=2
         )
     return ways
 
@@ -172,7 +160,6 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--counts", type=int, nargs="*", default=[1, 8, 16, 64])
     parser.add_argument("--windows", type=int, default=N)
-    parser.add_argument("--uncompiled", action="store_true", help="leave out what is compiled")
     parser.add_argument("--methods", nargs="*", default=["expclr_plus", "simclr", "supcon"])
     options = parser.parse_args()
     device = resolve_device(options.device)
@@ -180,8 +167,6 @@ def main() -> None:
     n = options.windows
     ways = ways_of_one(device, n) | ways_of_many(device, n, options.counts, options.methods)
     for name, way in ways.items():
-        if options.uncompiled and name.endswith("compiled"):
-            continue
         results[name] = _tried(name, way, device)
         write(options.out, {"machine": machine(), "ways": results})
 

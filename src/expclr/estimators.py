@@ -40,6 +40,7 @@ __all__ = ["ExpCLR", "RepresentationLearner"]
 
 Learner = TypeVar("Learner")
 Fitting = Generator[Run, History, Learner]
+FittedSpaces = dict[tuple[Any, ...], tuple[FeatureSpace, torch.Tensor]]  # with the coordinates
 
 
 def _finish(fitting: Fitting[Learner]) -> Learner:
@@ -211,10 +212,19 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """Train on data already read, going on from a checkpoint when there is one."""
         return _finish(self.fitting(given, checkpoint=checkpoint))
 
-    def fitting(self, given: Given, *, checkpoint: Checkpoint | None = None) -> Fitting[Self]:
-        """``fit_given`` as a generator: yields the run to train, is sent its history."""
+    def fitting(
+        self,
+        given: Given,
+        *,
+        checkpoint: Checkpoint | None = None,
+        spaces: FittedSpaces | None = None,
+    ) -> Fitting[Self]:
+        """``fit_given`` as a generator: yields the run to train, is sent its history.
+
+        Estimators that are given the same ``spaces`` fit a feature space once.
+        """
         method = self._build(METHODS[self._method()[0]], self._method()[1])
-        labels, features = self._targets(method, given)
+        labels, features = self._targets(method, given, {} if spaces is None else spaces)
         self._forget()
         self.encoder_name_ = self._encoder_for(given)
         self._start_encoder(given.windows, method)
@@ -251,7 +261,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         given = Given(windows.subset(rows).check_finite(), None, codes[rows], classes)
         self.fixed_.share(windows, rows)
         if features is None:
-            labels, targets = self._targets(method, given)
+            labels, targets = self._targets(method, given, {})
         else:
             labels, targets = torch.from_numpy(codes[rows]), torch.from_numpy(features[rows])
         schedule = self._schedule(finetuned=method)
@@ -326,7 +336,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return checked_seed(self.random_state)
 
     def _targets(
-        self, method: Method, given: Given
+        self, method: Method, given: Given, spaces: FittedSpaces
     ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         """(labels, features) as the method wants them, labels as one-hot features if need be."""
         if method.target == "none":
@@ -334,7 +344,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if method.target == "features" and given.features is not None:
             known = method.takes_labels and given.codes is not None
             labels = torch.from_numpy(given.codes) if known else None
-            return labels, self._fit_feature_space(given)
+            return labels, self._fit_feature_space(given, spaces)
         if given.codes is None or given.classes is None:
             raise DataError(
                 f"{type(method).__name__} requires y to be passed, but the target y is None: "
@@ -351,14 +361,17 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             return None
         return self.feature_space_.transform(windows.F)
 
-    def _fit_feature_space(self, given: Given) -> torch.Tensor:
-        space = as_feature_space(self.feature_space)
-        own = given.features is given.windows.F
-        names = given.windows.feature_names if own else None
-        values = space.fit(given.features, feature_names=names).transform(given.features)
-        warn_of_empty_rows(values)
-        self.feature_space_ = space
-        return torch.from_numpy(values)
+    def _fit_feature_space(self, given: Given, spaces: FittedSpaces) -> torch.Tensor:
+        key = id(given.features), id(given.windows.feature_names), self.feature_space
+        if key not in spaces or not isinstance(self.feature_space, str):
+            space = as_feature_space(self.feature_space)
+            own = given.features is given.windows.F
+            names = given.windows.feature_names if own else None
+            values = space.fit(given.features, feature_names=names).transform(given.features)
+            warn_of_empty_rows(values)
+            spaces[key] = space, torch.from_numpy(values)
+        self.feature_space_, targets = spaces[key]
+        return targets
 
     def _forget(self) -> None:
         for name in ("head_", "classes_", "finetune_history_", "from_folder_", "fusion_"):

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from expclr.encoders.scaled import ScaledEncoder, encode
-from expclr.encoders.tcn_matmul import can_be_products, tcn_as_products
+from expclr.encoders.tcn import can_be_products
+from expclr.encoders.tcn_matmul import tcn_as_products
 from expclr.engine import gather
 from expclr.memory import InParts
 from expclr.methods.base import Batch, Encode, Method

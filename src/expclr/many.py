@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 
 from expclr.errors import DataError
-from expclr.estimators import Fitting, RepresentationLearner
+from expclr.estimators import FittedSpaces, Fitting, RepresentationLearner
 from expclr.inputs import read_training_data
 from expclr.train import History, Run
 from expclr.train_many import train_many
@@ -64,9 +64,10 @@ def _together(
 ) -> Iterator[tuple[int, RepresentationLearner | Exception]]:
     """Each fit up to its training; all trainings together; the rest of each fit."""
     fits: dict[int, tuple[Fitting[RepresentationLearner], Run]] = {}
+    spaces: FittedSpaces = {}
     for number, (learner, windows) in enumerate(zip(learners, each, strict=True)):
         try:
-            fitting = _begin(learner, windows, finetune=finetune)
+            fitting = _begin(learner, windows, spaces, finetune=finetune)
             fits[number] = fitting, next(fitting)
         except Exception as error:
             yield number, _told(number, error)
@@ -78,11 +79,11 @@ def _together(
 
 
 def _begin(
-    learner: RepresentationLearner, windows: Windows, *, finetune: bool
+    learner: RepresentationLearner, windows: Windows, spaces: FittedSpaces, *, finetune: bool
 ) -> Fitting[RepresentationLearner]:
     if finetune:
         return learner.finetuning(windows)
-    return learner.fitting(read_training_data(learner, windows, None))
+    return learner.fitting(read_training_data(learner, windows, None), spaces=spaces)
 
 
 def _end(

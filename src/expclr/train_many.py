@@ -16,11 +16,11 @@ from tqdm import tqdm
 from expclr.batches import order_of
 from expclr.engine import CapturedEpoch, CaptureError, seeded
 from expclr.engine.stacked import Stack, blueprint
-from expclr.fast import STEPS_WORTH_COMPILING, TrainEpoch
+from expclr.fast import TrainEpoch
 from expclr.loss import loss_of
 from expclr.memory import is_out_of_memory
 from expclr.methods.base import Batch
-from expclr.train import History, Run, Schedule, mean_of_finite
+from expclr.train import History, Run, mean_of_finite
 
 __all__ = ["train_many"]
 
@@ -105,10 +105,10 @@ def _likeness(run: Run) -> tuple[Any, ...] | None:
     )
 
 
-def train_stacked(runs: Sequence[Run], *, compiled: bool | None = None) -> Iterator[Outcome]:
+def train_stacked(runs: Sequence[Run]) -> Iterator[Outcome]:
     """Train runs of one likeness as one stack; one whose loss is not finite fails alone."""
     device, epochs = runs[0].device, runs[0].schedule.max_epochs
-    stack, train_epoch = _start(runs, compiled)
+    stack, train_epoch = _start(runs)
     histories: list[History] = [[] for _ in runs]
     failed: set[int] = set()
     for epoch in tqdm(range(epochs), f"{len(runs)} runs", unit="epoch", disable=None, leave=False):
@@ -135,27 +135,11 @@ def train_stacked(runs: Sequence[Run], *, compiled: bool | None = None) -> Itera
             yield at, histories[at]
 
 
-def _start(runs: Sequence[Run], compiled: bool | None) -> tuple[Stack, TrainEpoch]:
+def _start(runs: Sequence[Run]) -> tuple[Stack, TrainEpoch]:
     """The stack of the runs' models, and what trains it for an epoch."""
     device, schedule = runs[0].device, runs[0].schedule
     models = [nn.ModuleList([run.encoder, run.method]).to(device).train() for run in runs]
     bank, order = _Bank(runs, device), _orders(runs, 0).to(device)
-    if compiled is None:
-        steps = len(runs) * len(order) * schedule.max_epochs
-        compiled = device.type == "cuda" and steps >= STEPS_WORTH_COMPILING
-    if compiled:
-        try:
-            return _stack(models, bank, order, schedule, compiled=True)
-        except Exception as error:  # a compiler has errors of all kinds
-            if is_out_of_memory(error):
-                raise
-            log.warning("training goes on uncompiled: %s", str(error).splitlines()[0])
-    return _stack(models, bank, order, schedule, compiled=False)
-
-
-def _stack(
-    models: list[nn.ModuleList], bank: _Bank, order: Tensor, schedule: Schedule, *, compiled: bool
-) -> tuple[Stack, TrainEpoch]:
     precision = torch.float32 if schedule.precision == "float32" else torch.bfloat16
 
     def loss(model: Any, *batch: Tensor) -> Tensor:
@@ -167,7 +151,7 @@ def _stack(
     def plain(order: Tensor) -> Tensor:
         return torch.stack([step(index) for index in order])
 
-    stack = Stack(models, loss, compiled=compiled)
+    stack = Stack(models, loss)
     if order.device.type != "cuda":
         return stack, plain
     with seeded(schedule.random_state):

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from expclr import fast
-from expclr.checkpoint import Checkpoint
 from expclr.encoders import ENCODERS, TCN
 from expclr.encoders.scaled import ScaledEncoder
 from expclr.engine import CapturedEpoch, CaptureError, seeded
@@ -43,12 +42,6 @@ def replayed(monkeypatch):
 
     monkeypatch.setattr(Examples, "on", on)
     monkeypatch.setattr(fast, "CapturedEpoch", _Played)
-
-
-@pytest.fixture
-def compiled(monkeypatch, replayed):
-    monkeypatch.setattr(fast, "STEPS_WORTH_COMPILING", 1)
-    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
 
 
 def _run(name, *, epochs=7, dropout=0.1, lr=3e-3, encoder=None, **settings):
@@ -93,30 +86,6 @@ def test_every_encoder_is_replayed_as_it_is_trained_plainly(encoder, replayed, m
     with monkeypatch.context() as patch:
         patch.setattr(Examples, "on", lambda examples, device: examples)
         assert fast_losses == _losses(_run("expclr", encoder=encoder, epochs=2))
-
-
-def test_a_compiled_training_is_the_plain_one_but_for_rounding(compiled, monkeypatch):
-    gentle = {"dropout": 0.0, "lr": 1e-4}  # Adam makes whole steps of rounded zeros, too
-    fast_losses = _losses(_run("expclr", **gentle))
-    with monkeypatch.context() as patch:
-        patch.setattr(Examples, "on", lambda examples, device: examples)
-        assert fast_losses == pytest.approx(_losses(_run("expclr", **gentle)), rel=1e-3)
-
-
-def test_a_compiled_training_that_resumes_ends_where_it_would_have_ended(compiled, tmp_path):
-    whole = _losses(_run("expclr", epochs=4))
-    _losses(_run("expclr", epochs=2, checkpoint=Checkpoint(tmp_path, key="k", resume=False)))
-    again = _run("expclr", epochs=4, checkpoint=Checkpoint(tmp_path, key="k", resume=True))
-    assert _losses(again) == whole
-
-
-def test_without_a_compiler_training_goes_on(compiled, monkeypatch, caplog):
-    def broken(function, **_):
-        raise RuntimeError("no compiler")
-
-    monkeypatch.setattr(torch, "compile", broken)
-    assert len(_losses(_run("expclr", epochs=2))) == 2
-    assert "goes on uncompiled: no compiler" in caplog.text
 
 
 def test_a_step_whose_replay_differs_trains_plainly_and_says_so(replayed, monkeypatch, caplog):

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import gc
 import logging
 import random
 
@@ -173,10 +174,12 @@ def test_windows_that_stay_on_the_host_train_the_same(monkeypatch):
 
 @pytest.fixture
 def little_memory():
-    """One and a half gigabytes."""
-    whole = torch.cuda.get_device_properties(0).total_memory
+    """One and a half gigabytes beside what earlier tests still hold."""
+    gc.collect()
     torch.cuda.empty_cache()
-    torch.cuda.set_per_process_memory_fraction(1.5e9 / whole)
+    whole = torch.cuda.get_device_properties(0).total_memory
+    held = torch.cuda.memory_reserved()
+    torch.cuda.set_per_process_memory_fraction((held + 1.5e9) / whole)
     yield
     torch.cuda.set_per_process_memory_fraction(1.0)
     torch.cuda.empty_cache()

@@ -112,14 +112,15 @@ def test_a_tcn_as_products_is_the_same_function(settings, padded):
 
 @pytest.mark.parametrize("kind", ["channel", "element"])
 def test_dropout_of_products_keeps_the_mean_and_drops_what_it_says(kind):
-    from expclr.encoders.tcn_matmul import _dropped
-
-    dropout = torch.nn.Dropout1d(0.25) if kind == "channel" else torch.nn.Dropout(0.25)
     with seeded(0):
-        y = _dropped(torch.ones(200, 10, 30), dropout)
-    assert y.mean().item() == pytest.approx(1, abs=0.03)
-    assert sorted(y.unique().tolist()) == pytest.approx([0, 4 / 3])
-    assert bool((y == y[:, :1]).all()) == (kind == "channel")
+        tcn = TCN(8, 6, width=8, blocks=1, dropout=0.25, dropout_kind=kind)
+        tcn.head, tcn.pooling = torch.nn.Identity(), ("mean",)
+        torch.nn.init.zeros_(tcn.blocks[0].second.convolution.gain)
+        torch.nn.init.ones_(tcn.blocks[0].second.convolution.bias)
+        z = tcn_as_products(tcn, torch.zeros(400, 8, 30), None, torch.float32)
+    assert z.mean().item() == pytest.approx(1, abs=0.03)
+    whole = torch.isclose(z, torch.zeros(1)) | torch.isclose(z, torch.full((1,), 4 / 3))
+    assert bool(whole.all()) == (kind == "channel")
 
 
 @pytest.mark.parametrize("length", [1, 3, 20])

@@ -24,7 +24,9 @@ def real_steps(lengths: Tensor, t: int) -> Tensor:
 
 
 def _mean(x: Tensor, mask: Tensor | None) -> Tensor:
-    return x.mean(2) if mask is None else (x * mask).sum(2) / mask.sum(2)
+    if mask is None:
+        return x.mean(2, dtype=torch.promote_types(x.dtype, torch.float32))
+    return (x * mask).sum(2) / mask.sum(2)
 
 
 def _max(x: Tensor, mask: Tensor | None) -> Tensor:
@@ -32,7 +34,7 @@ def _max(x: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def _std(x: Tensor, mask: Tensor | None) -> Tensor:
-    offset = x - _mean(x, mask)[:, :, None]
+    offset = x - _mean(x, mask)[:, :, None]  # float32 at least
     return (_mean(offset.square(), mask) + 1e-8).sqrt()  # sqrt has no gradient at 0
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+
+from expclr.encoders.tcn_matmul import has_kernels
 
 __all__ = ["Stack", "blueprint"]
 
@@ -29,11 +32,9 @@ class Stack:
         Of one ``blueprint``; they keep their weights until ``write_back``.
     loss : callable
         From a model and the tensors of a batch to a scalar.
-    compiled : bool
-        Fuse the elementwise work with ``torch.compile``: takes many seconds, once.
     """
 
-    def __init__(self, models: Sequence[nn.Module], loss: Loss, *, compiled: bool) -> None:
+    def __init__(self, models: Sequence[nn.Module], loss: Loss) -> None:
         self.models = list(models)
         self._one = _LossOf(models[0], loss)
         self._shapes = {k: p.shape for k, p in self._one.named_parameters()}
@@ -45,12 +46,11 @@ class Stack:
         self.lr = torch.zeros(len(models), 1, device=self.weights.device)
         self.steps = torch.zeros((), device=self.weights.device)
         self.first, self.second = (torch.zeros_like(self.weights.detach()) for _ in BETAS)
-        self._all = torch.compile(self._losses, dynamic=False) if compiled else self._losses
-        self._update = torch.compile(_adam, dynamic=False) if compiled else _adam
+        self._update = _adam_of(self.weights)
 
     def step(self, *batch: Tensor | None) -> Tensor:
         """Train each model on its batch, tensors (K, b, ...); return the losses, (K,)."""
-        losses = self._all(self.weights, *batch)
+        losses = self._losses(self.weights, *batch)
         (gradient,) = torch.autograd.grad(losses.sum(), self.weights)
         with torch.no_grad():
             self.steps += 1
@@ -61,33 +61,13 @@ class Stack:
         """All that a step changes."""
         return [self.weights, self.first, self.second, self.steps, *self.buffers.values()]
 
-    def load(self, optimizers: Sequence[torch.optim.Optimizer]) -> None:
-        """Go on where each model's Adam is."""
-        with torch.no_grad():
-            for number, (model, optimizer) in enumerate(zip(self.models, optimizers, strict=True)):
-                states = [optimizer.state[p] for p in model.parameters() if p in optimizer.state]
-                if states:
-                    self.steps.copy_(states[0]["step"])
-                    for moment, slot in ((self.first, "exp_avg"), (self.second, "exp_avg_sq")):
-                        moment[number] = torch.cat([state[slot].flatten() for state in states])
-
-    def write_back(self, optimizers: Sequence[torch.optim.Optimizer] = ()) -> None:
-        """Give the models their weights and buffers, and their Adams the moments."""
+    def write_back(self) -> None:
+        """Give the models their weights and buffers."""
         with torch.no_grad():
             for number, model in enumerate(self.models):
-                weights, *moments = (
-                    self._parts(rows[number : number + 1])
-                    for rows in (self.weights, self.first, self.second)
-                )
+                weights = self._parts(self.weights[number : number + 1])
                 for name, parameter in model.named_parameters():
                     parameter.copy_(weights[f"model.{name}"][0])
-                    if optimizers:
-                        first, second = (m[f"model.{name}"][0].clone() for m in moments)
-                        optimizers[number].state[parameter] = {
-                            "step": self.steps.clone(),
-                            "exp_avg": first,
-                            "exp_avg_sq": second,
-                        }
                 for name, buffer in model.named_buffers():
                     buffer.copy_(self.buffers[f"model.{name}"][number])
 
@@ -122,6 +102,15 @@ class _LossOf(nn.Module):
 
 def _flat(model: nn.Module) -> Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+def _adam_of(weights: Tensor) -> Callable[..., None]:
+    """One pass over the weights where there is a kernel for it."""
+    if not has_kernels(weights):
+        return _adam
+    from expclr.encoders.tcn_kernels import stepped
+
+    return partial(stepped, betas=BETAS, epsilon=EPSILON)
 
 
 def _adam(

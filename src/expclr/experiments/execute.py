@@ -117,7 +117,9 @@ class Execution:
                 if out_of_time:
                     break
                 bar.set_description(wave.words())
+                before = time.monotonic()
                 self._run_wave(wave, submit, bar)
+                log.info("%s: %.1f s", wave.words(), time.monotonic() - before)
             self._collect(bar, until=time.monotonic() + (GRACE if out_of_time else FOREVER))
             self._waiting = []
         left = sum(job.key not in self.store for job in asked)

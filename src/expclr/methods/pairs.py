@@ -29,7 +29,8 @@ SIMILARITIES = Registry(
     },
 )
 EPSILON = 1e-30  # divides nothing: keeps 0 / 0 and its gradient finite in float32
-MOST_ROWS = 4096  # rows between which a dataset's reference distance is looked for
+MOST_ROWS = 4096  # rows between which a dataset's largest distance is looked for
+RANDOM_ROWS = 1024  # the same of a quantile: half a million pairs
 
 
 def pairwise_distances(z: Tensor, other: Tensor | None = None) -> Tensor:
@@ -217,11 +218,11 @@ def _median_of_pairs(distances: Tensor, weights: Tensor) -> Tensor:
 
 
 def _distances_of_dataset(features: Tensor, *, random: bool = False) -> Tensor:
-    """Distances between at most ``MOST_ROWS`` rows: a random sample, or the outermost."""
-    if len(features) > MOST_ROWS and random:
+    """Distances between some rows: a random sample of them, or the outermost ones."""
+    if len(features) > RANDOM_ROWS and random:
         order = torch.randperm(len(features), generator=torch.Generator().manual_seed(0))
-        features = features[order[:MOST_ROWS].to(features.device)]
-    elif len(features) > MOST_ROWS:
+        features = features[order[:RANDOM_ROWS].to(features.device)]
+    elif not random and len(features) > MOST_ROWS:
         offset = (features - features.nanmean(dim=0)).square().nanmean(dim=1).nan_to_num(0.0)
         features = features[offset.topk(MOST_ROWS).indices]
     distances, weights = feature_distances(features)
