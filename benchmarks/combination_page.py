@@ -56,11 +56,25 @@ def part_lines(name: str, part: str, found: dict[str, Any]) -> list[str]:
     for split in dict.fromkeys(row["split"].split()[0] for row in rows):
         chosen = [row for row in rows if row["split"].split()[0] == split]
         lines += split_lines(name, split, chosen)
+        if split in found.get("splits", {}):
+            lines += [sizes_of(found["splits"][split]), ""]
         if part == "test":
             metric = metric_of(name)[0]
             lines += [best_of(chosen, metric), "", *seconds_of(chosen)]
     commands = found.get("commands", [found["machine"]["command"]])
     return [*lines, "```bash", *(f"$ {command}" for command in commands), "```", ""]
+
+
+def sizes_of(sides: dict[str, Any]) -> str:
+    """Windows, groups and classes of what is trained on and what is read."""
+    told = []
+    for side in ("train", "read"):
+        of = dict(sides[side])
+        windows, groups = of.pop("windows"), of.pop("groups")
+        groups = groups if isinstance(groups, str) else f"{len(groups)} groups"
+        classes = ", ".join(f"{name} {number}" for name, number in of.items())
+        told.append(f"{windows} windows of {groups} ({classes})")
+    return f"Trained on {told[0]}, read {told[1]}."
 
 
 def named(row: Row, found: dict[str, Any]) -> Row:
