@@ -34,7 +34,7 @@ def _as_torch_has_it(context):
     """Torch's transformer with the weights of a context, and its class token."""
     layers = []
     for own in context.layers:
-        hidden, inside = own.query.in_features, own.linear1.out_features
+        hidden, inside = own.query_key_value.in_features, own.linear1.out_features
         layer = torch.nn.TransformerEncoderLayer(
             hidden, own.heads, inside, batch_first=True, norm_first=True
         )
@@ -43,9 +43,8 @@ def _as_torch_has_it(context):
             getattr(layer, name).load_state_dict(states[name])
         attention = layer.self_attn
         attention.out_proj.load_state_dict(states["out"])
-        three = [states[name] for name in ("query", "key", "value")]
-        attention.in_proj_weight.data = torch.cat([state["weight"] for state in three])
-        attention.in_proj_bias.data = torch.cat([state["bias"] for state in three])
+        attention.in_proj_weight.data = own.query_key_value.weight.data
+        attention.in_proj_bias.data = own.query_key_value.bias.data
         layers.append(layer.double().eval())
 
     def summed_up(steps):  # (b, t, c) -> (b, h)
@@ -98,14 +97,20 @@ def test_what_is_hidden_of_a_map_is_as_if_it_were_cut_off():
 def test_a_context_starts_as_torch_starts_a_transformer():
     torch.manual_seed(0)
     own = METHODS["tstcc"]().context.layers[0]
-    torchs = torch.nn.TransformerEncoderLayer(100, 4, 64).self_attn
-    for name in ("query", "key", "value"):
-        weight, bias = getattr(own, name).weight, getattr(own, name).bias
-        assert weight.std().item() == pytest.approx(torchs.in_proj_weight.std().item(), rel=0.02)
-        assert weight.abs().max().item() == pytest.approx(torchs.in_proj_weight.max().item(), 1e-2)
+    torchs = torch.nn.TransformerEncoderLayer(100, 4, 64)
+    for ours, theirs in (
+        (own.query_key_value.weight, torchs.self_attn.in_proj_weight),
+        (own.out.weight, torchs.self_attn.out_proj.weight),
+        (own.linear1.weight, torchs.linear1.weight),
+        (own.linear2.weight, torchs.linear2.weight),
+    ):
+        assert ours.shape == theirs.shape
+        assert ours.std().item() == pytest.approx(theirs.std().item(), rel=0.03)
+        assert ours.max().item() == pytest.approx(theirs.max().item(), rel=0.01)
+    for bias in (own.query_key_value.bias, own.out.bias):
         assert (bias == 0).all()
-    assert (own.out.bias == 0).all()
-    assert (torchs.out_proj.bias == 0).all()
+    assert (torchs.self_attn.in_proj_bias == 0).all()
+    assert (torchs.self_attn.out_proj.bias == 0).all()
 
 
 def test_the_future_of_a_view_has_no_part_in_its_own_context(monkeypatch):

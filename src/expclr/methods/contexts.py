@@ -59,38 +59,24 @@ class _Layer(nn.Module):
         super().__init__()
         self.heads = heads
         self.norm1, self.norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
-        self.query, self.key, self.value = (_projection(size) for _ in range(3))
-        self.out = nn.Linear(size, size)
+        self.query_key_value, self.out = nn.Linear(size, 3 * size), nn.Linear(size, size)
+        nn.init.xavier_uniform_(self.query_key_value.weight)  # as torch's attention starts
+        nn.init.zeros_(self.query_key_value.bias)
         nn.init.zeros_(self.out.bias)
         self.linear1, self.linear2 = nn.Linear(size, INSIDE), nn.Linear(INSIDE, size)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, unseen: Tensor, *, alone: bool) -> Tensor:
         """Each step, or the first one alone, from all that are seen: (n, s, h) -> (n, s, h)."""
-        normal = self.norm1(x)
-        if alone:
-            x, asking = x[:, :1], normal[:, :1]
-        else:
-            asking = normal
-        x = x + self.dropout(self._attention(asking, normal, unseen))
+        y = self.dropout(self._attention(self.norm1(x), unseen, alone=alone))
+        x = (x[:, :1] if alone else x) + y
         y = self.dropout(torch.relu(self.linear1(self.norm2(x))))
         return x + self.dropout(self.linear2(y))
 
-    def _attention(self, asking: Tensor, x: Tensor, unseen: Tensor) -> Tensor:
-        query = self._by_head(self.query(asking))
-        key, value = self._by_head(self.key(x)), self._by_head(self.value(x))
+    def _attention(self, x: Tensor, unseen: Tensor, *, alone: bool) -> Tensor:
+        by_head = self.query_key_value(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        query, key, value = by_head.unbind()  # each (n, heads, s, h / heads)
+        query = query[:, :, :1] if alone else query
         scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[3])
         weights = functional.softmax(scores.masked_fill(unseen, -torch.inf), dim=3)
         return self.out((self.dropout(weights) @ value).transpose(1, 2).flatten(2))
-
-    def _by_head(self, x: Tensor) -> Tensor:
-        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)  # (n, heads, s, h / heads)
-
-
-def _projection(size: int) -> nn.Linear:
-    """A linear map that starts as the three of torch's attention do."""
-    layer = nn.Linear(size, size)
-    bound = math.sqrt(6 / (4 * size))
-    nn.init.uniform_(layer.weight, -bound, bound)
-    nn.init.zeros_(layer.bias)
-    return layer
