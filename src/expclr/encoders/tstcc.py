@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from expclr.encoders.convolutions import Convolution
+from expclr.encoders.convolutions import Convolution, time_before_channels
 from expclr.encoders.masks import MaskedBatchNorm, pool, real_steps
 from expclr.errors import DataError
 
@@ -86,7 +86,7 @@ class TSTCCEncoder(nn.Module):
     def features(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """The feature map over time, (b, c, t) -> (b, 128, t')."""
         if x.device.type == "cpu":  # where convolutions of (b, t, c) take half the time
-            x = x.transpose(1, 2).contiguous().transpose(1, 2)
+            x = time_before_channels(x)
         for block in self.blocks:
             x, lengths = block(x, lengths)
         return x
