@@ -116,12 +116,37 @@ def test_features_of_a_window_do_not_depend_on_its_company(length):
         assert torch.equal(transform(x[rows]), together[rows])
 
 
-@pytest.mark.parametrize("memory", [1, 5000, 10**9])
+@pytest.mark.parametrize("memory", [1, 10**5, 10**9])
 def test_chunks_of_any_size_give_the_same_counts(monkeypatch, memory):
     transform, x = _fitted(2, 600), _dyadic(20, 2, 600)
     expected = transform(x)
-    monkeypatch.setattr("expclr.encoders.minirocket.memory", lambda device: memory)
-    torch.testing.assert_close(transform(x), expected, atol=1e-6, rtol=0)
+    for name in ("_TABLE", "_CACHE"):
+        monkeypatch.setattr(f"expclr.encoders.tiles.{name}", memory)
+    assert torch.equal(transform(x), expected)
+
+
+@pytest.mark.parametrize("steps", [1, 7, 255])
+def test_tiles_of_any_length_give_the_same_counts(monkeypatch, steps):
+    transform, x = _fitted(2, 600), _dyadic(20, 2, 600)
+    lengths = torch.randint(9, 601, (20,))
+    expected = transform(x), transform(x, lengths)
+    monkeypatch.setattr("expclr.encoders.tiles._STEPS", steps)
+    assert torch.equal(transform(x), expected[0])
+    assert torch.equal(transform(x, lengths), expected[1])
+
+
+@pytest.mark.parametrize("memory", [1, 5000, 10**9])
+@pytest.mark.parametrize("channels", [2, 20])
+def test_the_way_of_a_gpu_gives_the_same_features(monkeypatch, memory, channels):
+    transform, x = _fitted(channels, 600), _dyadic(11, channels, 600)
+    lengths = torch.randint(9, 601, (11,))
+    x = x * real_steps(lengths, 600)
+    monkeypatch.setattr("expclr.encoders.minirocket.MEMORY", memory)
+    size, chunk = transform._whole(channels, 600)
+    for given in (None, lengths):
+        parts = [slice(start, start + size) for start in range(0, 11, size)]
+        found = [chunk(x[part], None if given is None else given[part]) for part in parts]
+        torch.testing.assert_close(torch.cat(found), transform(x, given), atol=1e-6, rtol=0)
 
 
 def test_threads_change_neither_features_nor_their_own_number():

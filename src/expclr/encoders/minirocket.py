@@ -7,7 +7,8 @@ transform for time series classification" (KDD 2021), and their form for several
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -15,7 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from expclr.encoders.masks import real_steps
-from expclr.encoders.ppv import convolved, counts_above, memory, side_by_side
+from expclr.encoders.ppv import MEMORY, convolved, counts_above, side_by_side
+from expclr.encoders.tiles import Block, Tiles
 from expclr.errors import ConfigError, DataError
 
 __all__ = ["KERNELS", "TAPS", "MiniRocket", "dilations_of", "golden_quantiles"]
@@ -25,6 +27,7 @@ KERNELS = math.comb(TAPS, 3)
 MOST_CHANNELS = 9  # that one kernel looks at
 
 Kernels = tuple[int, Tensor, Tensor]  # a dilation, weights (84, 9), channels looked at (84, c)
+Chunk = Callable[[Tensor, Tensor | None], Tensor]  # (b, c, t), lengths -> (b, k)
 
 
 class MiniRocket(nn.Module):
@@ -88,43 +91,67 @@ class MiniRocket(nn.Module):
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(b, c, t) -> (b, k) in 0 to 1, a chunk of windows at a time."""
         refuse_short(x, lengths)
-        out = torch.empty(len(x), self.num_features, device=x.device)
-        kernels = self._kernels()
-        rows = min(TAPS * x.shape[1], x.shape[1] + KERNELS) + KERNELS  # before and after
-        size = max(8, memory(x.device) // (4 * x.shape[2] * rows) // 8 * 8)
+        n, channels, t = x.shape
+        if x.device.type == "cpu":
+            size, chunk = self._tiled(t)
+            # NumPy asks for large pages of memory, which are quicker to fill for the first time.
+            out = torch.from_numpy(np.empty((n, self.num_features), np.float32))
+        else:
+            size, chunk = self._whole(channels, t)
+            out = torch.empty(n, self.num_features, device=x.device)
 
         @torch.inference_mode()
         def work(start: int) -> None:
             some = slice(start, start + size)
-            part = None if lengths is None else lengths[some]
+            part, ends = x[some].float(), None if lengths is None else lengths[some]
+            if ends is not None:
+                part = part.where(real_steps(ends, t) > 0, 0)
             with torch.autocast(x.device.type, enabled=False):
-                self._chunk(x[some].float(), part, size, kernels, out[some])
+                out[some] = chunk(part, ends)
 
-        side_by_side(work, range(0, len(x), size), x.device)
+        side_by_side(work, range(0, n, size), x.device)
         return out
 
+    def _tiled(self, t: int) -> tuple[int, Chunk]:
+        """How many windows at once on a CPU, and their features."""
+        taps = kernel_taps().numpy()
+        parts = zip(self.dilations, self.channels, self._blocks(self.biases), strict=True)
+        tiles = Tiles(
+            [
+                Block(dilation, taps, channels.numpy(), biases.numpy(), _margins(i, dilation))
+                for i, ((dilation, _), channels, biases) in enumerate(parts)
+            ],
+            t,
+        )
+        return tiles.windows, tiles
+
+    def _whole(self, channels: int, t: int) -> tuple[int, Chunk]:
+        """The same for a GPU, which takes all kernels of a dilation at once."""
+        kernels = self._kernels()
+        rows = min(TAPS * channels, channels + KERNELS) + KERNELS  # before and after
+        size = max(8, MEMORY // (4 * t * rows) // 8 * 8)
+        return size, partial(self._chunk, size=size, kernels=kernels)
+
     def _chunk(
-        self, x: Tensor, lengths: Tensor | None, size: int, kernels: list[Kernels], out: Tensor
-    ) -> None:
+        self, x: Tensor, ends: Tensor | None, *, size: int, kernels: list[Kernels]
+    ) -> Tensor:
         """Features of some windows, filled up to one size: sums of another size round otherwise."""
-        fill, t = size - len(x), x.shape[2]
-        ends = None
-        if lengths is not None:
-            x = x.where(real_steps(lengths, t) > 0, 0)
-            ends = functional.pad(lengths, (0, fill), value=t)
-        x = functional.pad(x, (0, 0, 0, 0, 0, fill)).permute(1, 2, 0).contiguous()
+        n, _, t = x.shape
+        if ends is not None:
+            ends = functional.pad(ends, (0, size - n), value=t)
+        x = functional.pad(x, (0, 0, 0, 0, 0, size - n)).permute(1, 2, 0).contiguous()
         most = max(count for _, count in self.dilations) * KERNELS // 2 * size
-        room = x.new_empty(max(most, memory(x.device) * 2 // 3), dtype=torch.bool)
+        room = x.new_empty(max(most, MEMORY * 2 // 3), dtype=torch.bool)
+        out = x.new_empty(n, self.num_features)
         blocks = zip(kernels, self._blocks(self.biases), self._blocks(out), strict=True)
         for i, ((dilation, weights, looked_at), biases, shares) in enumerate(blocks):
             convolve = convolved(x, weights, looked_at, dilation)
-            for parity in (0, 1):
-                # Every other kernel stays inside of the series, away from the zeros around it.
-                margin = TAPS // 2 * dilation * ((i + parity) % 2)
+            for parity, margin in enumerate(_margins(i, dilation)):
                 every_other = slice(parity, None, 2)
                 output, counted = _counted(convolve(every_other, margin), margin, t, ends)
                 share = counts_above(output, biases[every_other], room) / counted
-                shares[:, every_other] = share[..., : len(out)].permute(2, 0, 1)
+                shares[:, every_other] = share[..., :n].permute(2, 0, 1)
+        return out
 
     def _kernels(self) -> list[Kernels]:
         """Each dilation with weights (84, 9) and channels (84, c) of its kernels."""
@@ -172,10 +199,14 @@ def golden_quantiles(n: int) -> Tensor:
     return torch.arange(1, n + 1, dtype=torch.float64) * ((math.sqrt(5) + 1) / 2) % 1
 
 
+def kernel_taps() -> Tensor:
+    """The three taps of weight 2 of each kernel: (84, 3)."""
+    return torch.combinations(torch.arange(TAPS), 3)
+
+
 def kernel_weights() -> Tensor:
     """All kernels with weight 2 at three taps and -1 at six: (84, 9)."""
-    weights = torch.full((KERNELS, TAPS), -1.0)
-    return weights.scatter_(1, torch.tensor(list(combinations(range(TAPS), 3))), 2.0)
+    return torch.full((KERNELS, TAPS), -1.0).scatter_(1, kernel_taps(), 2.0)
 
 
 def refuse_short(x: Tensor, lengths: Tensor | None) -> None:
@@ -193,6 +224,12 @@ def _channel_subsets(shape: tuple[int, int], channels: int) -> Tensor:
     most = min(channels, MOST_CHANNELS)
     sizes = (2 ** (torch.rand(shape) * math.log2(most + 1))).long().clamp_max(most)
     return torch.rand(*shape, channels).argsort(2).argsort(2) < sizes[:, :, None]
+
+
+def _margins(i: int, dilation: int) -> tuple[int, int]:
+    """Steps that even and odd kernels leave out at either end, where zeros around come in."""
+    reach = TAPS // 2 * dilation
+    return (0, reach) if i % 2 == 0 else (reach, 0)
 
 
 def _counted(
