@@ -54,7 +54,7 @@ def part_lines(name: str, part: str, found: dict[str, Any]) -> list[str]:
     lines = []
     rows = [named(row, found) for row in found["rows"]]
     for split in dict.fromkeys(row["split"].split()[0] for row in rows):
-        chosen = [row for row in rows if row["split"].split()[0] == split]
+        chosen = complete([row for row in rows if row["split"].split()[0] == split])
         lines += split_lines(name, split, chosen)
         if split in found.get("splits", {}):
             lines += [sizes_of(found["splits"][split]), ""]
@@ -81,6 +81,15 @@ def named(row: Row, found: dict[str, Any]) -> Row:
     """A row whose system says the encoder, too, if it is a trial's."""
     row = {"split": "fixed", "on": found["machine"]["device"]} | row
     return row | {"system": f"{row['trial']} ({row['encoder']})"} if "trial" in row else row
+
+
+def complete(rows: list[Row]) -> list[Row]:
+    """Without systems that were not measured on all folds yet: others' means are of other folds."""
+    splits: dict[str, set[str]] = {}
+    for row in rows:
+        splits.setdefault(row["system"], set()).add(row["split"])
+    most = max(map(len, splits.values()), default=0)
+    return [row for row in rows if len(splits[row["system"]]) == most]
 
 
 def metric_of(name: str) -> tuple[str, str]:
