@@ -130,7 +130,7 @@ def test_tiles_of_any_length_give_the_same_counts(monkeypatch, steps):
     transform, x = _fitted(2, 600), _dyadic(20, 2, 600)
     lengths = torch.randint(9, 601, (20,))
     expected = transform(x), transform(x, lengths)
-    monkeypatch.setattr("expclr.encoders.tiles._STEPS", steps)
+    monkeypatch.setattr("expclr.encoders.tiles._TILE", 256 * steps)
     assert torch.equal(transform(x), expected[0])
     assert torch.equal(transform(x, lengths), expected[1])
 

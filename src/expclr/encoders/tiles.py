@@ -21,9 +21,9 @@ from torch.nn import functional
 
 __all__ = ["Block", "Tiles"]
 
-_WINDOWS = 128  # at once: bytes of as many are added quickly
-_TABLE = 32 * 2**20  # bytes of rows, at most
-_STEPS = 64  # at once, at most
+_WINDOWS = 256  # at once, at most: bytes of as many are added quickly
+_TABLE = 14 * 2**20  # bytes of rows, at most
+_TILE = 2**13  # values of a convolution at once: steps times windows
 _BYTE = 255  # steps that a byte counts
 _CACHE = 2**22  # bytes of convolutions and comparisons at once, about
 _FOUR = -1.0, 3.0, 3.0, 3.0  # weights of the sum of nine taps and of three of them
@@ -60,7 +60,9 @@ class Tiles:
         self.reach = 4 * max(block.dilation for block in blocks)
         self.wide = t + 2 * self.reach
         self.sums = channels * self.wide  # first row of the sums of nine taps
-        self.windows = min(_WINDOWS, max(8, _TABLE // (4 * channels * (self.wide + t)) // 8 * 8))
+        self.windows = _WINDOWS
+        while self.windows > 8 and self.windows * 4 * channels * (self.wide + t) > _TABLE:
+            self.windows //= 2
         self.plan = [(self._nine(b), b.biases.size, list(self._groups(b))) for b in blocks]
         most = max(len(group.rows) for *_, groups in self.plan for group in groups)
         self.weights = torch.tensor(_FOUR).repeat(most // 4)
@@ -116,7 +118,9 @@ class Tiles:
         words = []
         for start in part[:: group.steps]:
             at = max(0, min(start, part.stop - group.steps))
-            values = self._values(table[at:], group)[:, start - at : part.stop - at]
+            values = self._values(table[at:], group)
+            if start > at or part.stop - at < group.steps:
+                values = values[:, start - at : part.stop - at]
             if ends is not None:
                 steps = torch.arange(start, start + values.shape[1])
                 values.masked_fill_(steps[:, None] >= ends - group.margin, -torch.inf)
@@ -137,9 +141,10 @@ class Tiles:
     def _groups(self, block: Block) -> Iterator[_Group]:
         """Kernels of a block, as many at once as the cache holds."""
         kernels, q = block.biases.shape
+        most = min(_BYTE, _TILE // self.windows)
         for parity, margin in enumerate(block.margins):
             seen = max(1, self.t - 2 * margin)
-            steps = -(-seen // -(-seen // _STEPS))
+            steps = -(-seen // -(-seen // most))
             size = max(1, _CACHE // (steps * self.windows * (4 + q)))
             for start in range(parity, kernels, 2 * size):
                 which = slice(start, start + 2 * size, 2)
