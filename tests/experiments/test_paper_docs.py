@@ -38,19 +38,24 @@ def test_no_result_was_chosen_by_test_windows():
     results = read_results(ROOT / "experiments" / "results" / "results.jsonl").records
     assert {r["run"]["part"] for r in trials} == {"validation"}
     assert {r["run"]["part"] for r in results} == {"test"}
-    assert {r["data"] for r in trials} == {r["data"] for r in results if r["budget"] == "cpu"}
+    for budget in ("cpu", "gpu"):
+        of = [{r["data"] for r in records if r["budget"] == budget} for records in (trials, results)]
+        assert of[0] == of[1]
+        assert len(of[0]) == 1
 
 
-def test_the_choices_are_those_of_the_trials():
+@pytest.mark.parametrize("budget", ["cpu", "gpu"])
+def test_the_choices_are_those_of_the_trials(budget):
     trials = read_results(ROOT / "experiments" / "results" / "tuning.jsonl").records
-    choices = read_choices("uci_har", "cpu")
+    choices = read_choices("uci_har", budget)
     for name, stages in choices.systems.items():
-        for lr, _, score in stages.get("U", {}).get("grid", []):
+        for lr, epochs, score in stages.get("U", {}).get("grid", []):
             (trial,) = [
                 r
                 for r in trials
-                if (r["run"]["system"], r["run"]["mode"], r["budget"]) == (name, "U", "cpu")
-                and r["config"]["lr"] == lr
+                if (r["run"]["system"], r["run"]["mode"], r["budget"]) == (name, "U", budget)
+                and list(r["run"]["variant"]) == ["lr", "max_epochs"]
+                and (r["config"]["lr"], r["config"]["max_epochs"]) == (lr, epochs)
             ]
             assert trial["metrics"]["subset"]["linear"]["accuracy"] == pytest.approx(
                 score, abs=1e-4

@@ -22,6 +22,7 @@ from expclr.experiments import untrained
 from expclr.experiments.plan import Wave
 from expclr.experiments.protocol import (
     VERY_WIDE,
+    WIDE,
     Encoder,
     Job,
     data_of,
@@ -160,10 +161,14 @@ class Execution:
     def _probed_together(self, many: Sequence[Finished]) -> list[tuple[Probed, Finished]]:
         if not many:
             return []
-        each = [self._probed(done) for done in many]
-        Z_train, Z_test, seen = ([arguments[i] for arguments in each] for i in (0, 1, 3))
-        y, y_test = each[0][2], each[0][4]
-        found = probe_together(Z_train, Z_test, y, seen, y_test, device=self.device)
+        # Of wide ones each has a matrix of gigabytes to itself.
+        at_once = len(many) if many[0][3][0].shape[1] <= WIDE else 1
+        found: list[dict[str, Any]] = []
+        for start in range(0, len(many), at_once):
+            each = [self._probed(done) for done in many[start : start + at_once]]
+            Z_train, Z_test, seen = ([arguments[i] for arguments in each] for i in (0, 1, 3))
+            y, y_test = each[0][2], each[0][4]
+            found += probe_together(Z_train, Z_test, y, seen, y_test, device=self.device)
         return [(Known(probed), done) for probed, done in zip(found, many, strict=True)]
 
     def _probed(self, done: Finished) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from expclr.errors import ConfigError, DataError
 from expclr.experiments.paper import LEARNING_RATES
 from expclr.experiments.reproduce import reproduce
 from expclr.experiments.store import Store
-from expclr.experiments.tuning import OutOfTimeError, tune
+from expclr.experiments.tuning import STAGES, TUNED, OutOfTimeError, tune
 
 __all__ = ["STUDIES", "Slice", "main"]
 
@@ -42,7 +42,9 @@ class Slice:
         Folder with those files of earlier slices, which are not run again.
     npz : path, optional
         Folder of exported datasets instead of raw files.
-    budget, device, seeds, systems, rates, per_group
+    experiments : sequence of str
+        Only these; default those of ``STUDIES``.
+    budget, device, seeds, systems, stages, rates, per_group
         As in :func:`expclr.experiments.reproduce.reproduce` and
         :func:`expclr.experiments.tuning.tune`.
     """
@@ -54,7 +56,9 @@ class Slice:
     budget: str | None = None
     device: str = "auto"
     seeds: int = 5
+    experiments: Sequence[str] = ()
     systems: Sequence[str] = ()
+    stages: Sequence[str] = STAGES
     rates: Sequence[float] = LEARNING_RATES
     per_group: int | None = None
 
@@ -92,15 +96,18 @@ class Slice:
             "choices": self.work / "choices",
             "per_group": self.per_group,
         }
-        tune(
-            out=self.work / "tuning",
-            systems=self.systems,
-            rates=self.rates,
-            minutes=_left(until),
-            **common,  # type: ignore[arg-type]
-        )
+        tuned = [name for name in self.systems if name in TUNED]
+        if tuned or not self.systems:
+            tune(
+                out=self.work / "tuning",
+                systems=tuned,
+                stages=self.stages,
+                rates=self.rates,
+                minutes=_left(until),
+                **common,  # type: ignore[arg-type]
+            )
         left = reproduce(
-            STUDIES[name],
+            self.experiments or STUDIES[name],
             out=self.work / "results",
             seeds=self.seeds,
             systems=self.systems,
@@ -127,13 +134,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--systems", default="", help="only these, with commas between")
+    parser.add_argument("--experiments", default="", help="only these, with commas between")
+    parser.add_argument("--stages", default=",".join(STAGES), help="of what is chosen")
     parser.add_argument("--rates", default="", help="learning rates, with commas between")
     parser.add_argument("--per-group", type=int, help="only so many windows of each group")
     parser.add_argument("--minutes", type=float, help="begin nothing new after so long")
     parser.add_argument("--pack-only", action="store_true", help="run nothing, pack what is there")
     given = vars(parser.parse_args(arguments))
     minutes, studies, pack_only = (given.pop(k) for k in ("minutes", "data", "pack_only"))
-    given["systems"] = [name for name in given["systems"].split(",") if name]
+    for words in ("systems", "experiments", "stages"):
+        given[words] = [word for word in given[words].split(",") if word]
     given["rates"] = [float(r) for r in given["rates"].split(",") if r] or LEARNING_RATES
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
