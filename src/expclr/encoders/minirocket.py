@@ -93,7 +93,8 @@ class MiniRocket(nn.Module):
         refuse_short(x, lengths)
         n, channels, t = x.shape
         if x.device.type == "cpu":
-            size, chunk = self._tiled(t)
+            most, chunk = self._tiled(t)
+            size = min(most, max(8, -(-n // torch.get_num_threads())))  # some for each thread
             # NumPy asks for large pages of memory, which are quicker to fill for the first time.
             out = torch.from_numpy(np.empty((n, self.num_features), np.float32))
         else:

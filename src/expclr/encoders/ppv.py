@@ -27,7 +27,7 @@ def side_by_side(work: Callable[[int], None], starts: range, device: torch.devic
     bar = partial(
         tqdm, desc="rocket", total=len(starts), disable=len(starts) < 100 or None, leave=False
     )
-    if device.type != "cpu" or threads == 1 or len(starts) == 1:
+    if device.type != "cpu" or threads == 1:
         for start in bar(starts):
             work(start)
         return
