@@ -73,13 +73,11 @@ def soft_maximum(values: Tensor, weights: Tensor, tau: float) -> Tensor:
     The logarithm of a sum loses its digits when tau is large, log1p of expm1 when it is small:
     both are computed, the better one is taken. 0 when no pair has weight.
     """
-    counts = weights > 0
-    total = weights.sum().clamp_min(1)
-    top = torch.where(counts, values.detach(), -math.inf).amax().clamp_min(0)
-    u = torch.where(counts, (values - top) / tau, -math.inf)
-    small_tau = torch.logsumexp((u + weights.log()).clamp_min(-1e30).flatten(), 0) - total.log()
-    near = torch.where(counts, u.clamp_min(-1), 0)
-    large_tau = torch.log1p((torch.expm1(near) * weights).sum() / total)
-    spread = torch.where(counts, u.detach(), 0).amin()
-    soft = top + tau * torch.where(spread > -1, large_tau, small_tau)
-    return torch.where(counts.any(), soft, values.sum() * 0)
+    counts, total = weights > 0, weights.sum().clamp_min(1)
+    absent = ~counts
+    top = values.detach().masked_fill(absent, -math.inf).amax().clamp_min(-1e30)
+    u = ((values - top) / tau).masked_fill(absent, 0)  # 0 at the largest, else below
+    small_tau = (u.exp() * weights).sum().clamp_min(1e-30).log() - total.log()
+    large_tau = torch.log1p((torch.expm1(u.clamp_min(-1)) * weights).sum() / total)
+    soft = top + tau * torch.where(u.detach().amin() > -1, large_tau, small_tau)
+    return soft.masked_fill(~counts.any(), 0)

@@ -53,23 +53,29 @@ def pairwise_distances(z: Tensor, other: Tensor | None = None) -> Tensor:
     tensor([[0., 5.],
             [5., 0.]])
     """
-    other = z if other is None else other
     with torch.autocast(z.device.type, enabled=False):
-        z, other = _at_least_float32(z), _at_least_float32(other)
+        z = _at_least_float32(z)
+        other = None if other is None else _at_least_float32(other)
         # Squares of very large or small values would leave float32: measure in their own unit.
         unit = _unit(z, other)
-        # The default mode of cdist goes through a matrix product: wrong near 0.
-        mode = "donot_use_mm_for_euclid_dist"
-        return torch.cdist(z / unit, other / unit, compute_mode=mode) * unit
+        return _cdist(z / unit, None if other is None else other / unit) * unit
+
+
+def _cdist(z: Tensor, other: Tensor | None) -> Tensor:
+    # The default mode of cdist goes through a matrix product: wrong near 0.
+    mode = "donot_use_mm_for_euclid_dist"
+    return torch.cdist(z, z if other is None else other, compute_mode=mode)
 
 
 def _at_least_float32(values: Tensor) -> Tensor:
     return values if values.dtype == torch.float64 else values.float()
 
 
-def _unit(a: Tensor, b: Tensor) -> Tensor:
+def _unit(a: Tensor, b: Tensor | None) -> Tensor:
     """The power of two next to the largest value: to divide by it rounds nothing."""
-    largest = torch.maximum(a.detach().abs().amax(), b.detach().abs().amax())
+    largest = torch.linalg.vector_norm(a.detach(), torch.inf)
+    if b is not None:
+        largest = torch.maximum(largest, torch.linalg.vector_norm(b.detach(), torch.inf))
     return largest.clamp_min(EPSILON).log2().floor().exp2()
 
 
@@ -96,18 +102,20 @@ def feature_distances(f: Tensor, other: Tensor | None = None) -> tuple[Tensor, T
     >>> round(distances[0, 1].item() ** 2, 4), weights[1, 2].item()  # 2 * (5 - 3)**2
     (8.0, 0.0)
     """
-    other = f if other is None else other
     with torch.autocast(f.device.type, enabled=False):
-        a, b = _split_missing(f), _split_missing(other)
-        unit = _unit(a[0], b[0])
-        values, others = a[0] / unit, b[0] / unit
+        a, known = _split_missing(f)
+        b, shown = (None, known) if other is None else _split_missing(other)
+        unit = _unit(a, b)
+        values, others = a / unit, None if b is None else b / unit
         # A value whose partner is missing was compared with 0: take its square out again.
-        alone = values.square() @ (1 - b[1]).T + (1 - a[1]) @ others.square().T
-        squared = pairwise_distances(values, others).square() - alone
-        shared = a[1] @ b[1].T
-        scaled = squared.clamp_min(0) * (f.shape[1] / shared.clamp_min(1))
+        squares = values.square()
+        more = squares if others is None else others.square()
+        alone = squares @ (1 - shown).T + (1 - known) @ more.T
+        shared = known @ shown.T
+        squared = (_cdist(values, others).square() - alone).clamp_min(0)
         weights = (shared > 0).float()
-        return scaled.sqrt().float() * unit.float() * weights, weights
+        distances = (squared * (f.shape[1] / shared.clamp_min(1))).sqrt() * unit
+        return distances.float() * weights, weights
 
 
 def _split_missing(f: Tensor) -> tuple[Tensor, Tensor]:
