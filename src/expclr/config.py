@@ -13,6 +13,9 @@ from expclr.storage import write_text
 
 __all__ = ["TrainConfig", "read_config", "run_id", "write_config"]
 
+# Settings that came after results were kept: at these values a configuration is what it was.
+_LATER: dict[str, Any] = {"self_training": None}
+
 
 @dataclass(frozen=True)
 class TrainConfig:
@@ -35,6 +38,8 @@ class TrainConfig:
         finetune_method: What is minimised on few labels; by default what belongs to the method.
         finetune_lr: Learning rate when fine-tuning.
         finetune_epochs: Passes over the labelled windows when fine-tuning.
+        self_training: Fine-tune once more with windows without a label, as the class predicted
+            for them at over this probability, for example 0.95; null: labels alone.
         input_scaling: "standard" (each channel by its training mean and deviation) or "none".
         feature_space: "standard" (each feature by its training mean and deviation), "raw" (the
             distances of the paper), "robust", "quantile" or "whitened".
@@ -58,6 +63,7 @@ class TrainConfig:
     finetune_method: str | None = None
     finetune_lr: float = 1e-3
     finetune_epochs: int = 40
+    self_training: float | None = None
     input_scaling: str = "standard"
     feature_space: Any = "standard"
     validation_fraction: float = 0.0
@@ -99,5 +105,6 @@ def run_id(config: TrainConfig, *others: str) -> str:
     >>> run_id(TrainConfig()) == run_id(TrainConfig()) != run_id(TrainConfig(lr=1e-3))
     True
     """
-    text = json.dumps([asdict(config), *others], sort_keys=True, default=repr)
+    settings = {k: v for k, v in asdict(config).items() if k not in _LATER or v != _LATER[k]}
+    text = json.dumps([settings, *others], sort_keys=True, default=repr)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

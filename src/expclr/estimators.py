@@ -33,6 +33,7 @@ from expclr.fuse import Fusion, fuse
 from expclr.inputs import Given, read_labels, read_training_data, read_windows, warn_of_empty_rows
 from expclr.methods import METHODS
 from expclr.methods.base import Method, one_hot
+from expclr.self_training import checked_threshold, shortened, with_predicted
 from expclr.train import Examples, History, Precision, Run, Schedule, embed
 from expclr.windows import Windows
 
@@ -44,14 +45,14 @@ FittedSpaces = dict[tuple[Any, ...], tuple[FeatureSpace, torch.Tensor]]  # with 
 
 
 def _finish(fitting: Fitting[Learner]) -> Learner:
-    """Train a learner's run alone."""
+    """Train a learner's runs alone, one after the other."""
     run = next(fitting)
-    try:
-        fitting.send(run.train())
-    except StopIteration as stop:
-        learner: Learner = stop.value
-        return learner
-    raise AssertionError("a fit has one run")
+    while True:
+        try:
+            run = fitting.send(run.train())
+        except StopIteration as stop:
+            learner: Learner = stop.value
+            return learner
 
 
 _LOOKED_AT = 2048  # windows whose fixed features a method sees before training
@@ -90,6 +91,10 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     finetune_method : str, optional
         What is minimised on few labels; default what belongs to the method.
     finetune_lr, finetune_epochs
+    self_training : float, optional
+        A second fine-tuning, of the encoder as it was before the first: windows without a label
+        take part with the class that the first one predicts, where its probability is above this.
+        0.95 is what was measured (docs/choices.md). Default None: labels alone.
     input_scaling : "standard" or "none"
         Each channel by its mean and standard deviation over the training windows.
     feature_space : "standard", "raw", "robust", "quantile", "whitened" or a FeatureSpace
@@ -167,6 +172,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         finetune_method: str | None = None,
         finetune_lr: float = 1e-3,
         finetune_epochs: int = 40,
+        self_training: float | None = None,
         input_scaling: str = "standard",
         feature_space: str | FeatureSpace = "standard",
         validation_fraction: float = 0.0,
@@ -188,6 +194,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.finetune_method = finetune_method
         self.finetune_lr = finetune_lr
         self.finetune_epochs = finetune_epochs
+        self.self_training = self_training
         self.input_scaling = input_scaling
         self.feature_space = feature_space
         self.validation_fraction = validation_fraction
@@ -243,32 +250,64 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         ----------
         X : as in ``fit``
         y : array (n,)
-            Labels; windows with -1, None or NaN are left out.
+            Labels; windows with -1, None or NaN are left out, but for ``self_training``.
         """
         return _finish(self.finetuning(X, y))
 
     def finetuning(self, X: Any, y: Any = None) -> Fitting[Self]:
-        """``finetune`` as a generator: yields the run to train, is sent its history."""
+        """``finetune`` as a generator: yields each run to train, is sent its history."""
         check_is_fitted(self, "encoder_")
+        threshold = checked_threshold(self.self_training)
         windows = read_windows(self, X, reset=False)
         if y is None and windows.y is None:
             raise DataError("finetune requires y to be passed, but the target y is None")
         codes, classes = read_labels(windows.y if y is None else y, windows)
+        given = Given(windows, None, codes, classes)
+        if threshold is None or (codes >= 0).all():
+            yield from self._tuning(given)
+        else:
+            yield from self._self_training(given, threshold)
+        return self
+
+    def _self_training(self, given: Given, threshold: float) -> Fitting[None]:
+        """Tune twice from the same weights: on labels, then with those that are predicted."""
+        assert given.codes is not None
+        assert given.classes is not None
+        given.windows.check_finite()
+        start = {name: value.clone() for name, value in self.encoder_.state_dict().items()}
+        yield from self._tuning(given)
+        if len(self.finetune_history_) < self.finetune_epochs:
+            return  # stopped at Ctrl-C, or there is nothing to train
+        P = self.head_.predict_proba(self._represent(given.windows))
+        codes = with_predicted(given.codes, P, threshold, classes=given.classes)
+        if (codes >= 0).sum() > (given.codes >= 0).sum():
+            self.encoder_.load_state_dict(start)
+            yield from self._tuning(replace(given, codes=codes), taught=given.codes)
+
+    def _tuning(self, given: Given, *, taught: NDArray[np.int64] | None = None) -> Fitting[None]:
+        """One run on the windows that have a label; ``taught``: what was known before."""
+        windows, codes = given.windows, given.codes
+        assert codes is not None
         method = self._build(*self._finetune_method())
         features = self._features_to_keep(method, windows)
         known = codes >= 0 if features is None else (codes >= 0) | ~np.isnan(features).all(1)
         rows = np.flatnonzero(known)
-        given = Given(windows.subset(rows).check_finite(), None, codes[rows], classes)
+        given = replace(given, windows=windows.subset(rows).check_finite(), codes=codes[rows])
         self.fixed_.share(windows, rows)
         if features is None:
             labels, targets = self._targets(method, given, {})
         else:
             labels, targets = torch.from_numpy(codes[rows]), torch.from_numpy(features[rows])
         schedule = self._schedule(finetuned=method)
-        self.finetune_history_ = yield self._run(method, given, targets, labels, schedule)
+        if taught is None:
+            self.finetune_history_ = []
+        else:
+            schedule = shortened(schedule, int((taught >= 0).sum()), int((codes >= 0).sum()))
+        history = yield self._run(method, given, targets, labels, schedule)
+        done = len(self.finetune_history_)
+        self.finetune_history_ += [r | {"epoch": done + r["epoch"]} for r in history]
         self._fuse(given.windows)
         self._fit_head(given)
-        return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Embeddings of windows, (n, e), with their features behind if these are included."""
@@ -398,6 +437,7 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         network = self._build(kind, {"length": t} | params, channels, self.embedding_dim)
         self.encoder_ = ScaledEncoder(network, channels)
         self.encoder_.fit(windows, self.input_scaling)
+        self.encoder_.to(resolve_device(self.device))
         with seeded(self._seed()):
             self.encoder_.look(windows)
         self.fixed_ = FixedFeatures()
@@ -552,6 +592,7 @@ class ExpCLR(RepresentationLearner):
         finetune_method: str | None = None,
         finetune_lr: float = 1e-3,
         finetune_epochs: int = 40,
+        self_training: float | None = None,
         input_scaling: str = "standard",
         feature_space: str | FeatureSpace = "standard",
         validation_fraction: float = 0.0,
@@ -573,6 +614,7 @@ class ExpCLR(RepresentationLearner):
             finetune_method=finetune_method,
             finetune_lr=finetune_lr,
             finetune_epochs=finetune_epochs,
+            self_training=self_training,
             input_scaling=input_scaling,
             feature_space=feature_space,
             validation_fraction=validation_fraction,

@@ -16,6 +16,8 @@ __all__ = ["fit_many"]
 
 log = logging.getLogger(__name__)
 
+Under = tuple[Fitting[RepresentationLearner], Run]  # a fit, and the run it waits for
+
 
 def fit_many(
     learners: Sequence[RepresentationLearner],
@@ -62,8 +64,8 @@ def fit_many(
 def _together(
     learners: Sequence[RepresentationLearner], each: Sequence[Windows], *, finetune: bool
 ) -> Iterator[tuple[int, RepresentationLearner | Exception]]:
-    """Each fit up to its training; all trainings together; the rest of each fit."""
-    fits: dict[int, tuple[Fitting[RepresentationLearner], Run]] = {}
+    """Each fit up to its training, all trainings together, and again while a fit has another."""
+    fits: dict[int, Under] = {}
     spaces: FittedSpaces = {}
     for number, (learner, windows) in enumerate(zip(learners, each, strict=True)):
         try:
@@ -71,11 +73,17 @@ def _together(
             fits[number] = fitting, next(fitting)
         except Exception as error:
             yield number, _told(number, error)
-    numbers = list(fits)
-    for at, outcome in train_many([run for _, run in fits.values()]):
-        number = numbers[at]
-        fitting, _ = fits.pop(number)  # what has finished frees its memory
-        yield number, _told(number, _end(fitting, outcome))
+    while fits:
+        numbers, further = list(fits), dict[int, Under]()
+        for at, outcome in train_many([run for _, run in fits.values()]):
+            number = numbers[at]
+            fitting, _ = fits.pop(number)  # what has finished frees its memory
+            found = _go_on(fitting, outcome)
+            if isinstance(found, Run):
+                further[number] = fitting, found
+            else:
+                yield number, _told(number, found)
+        fits = dict(sorted(further.items()))
 
 
 def _begin(
@@ -86,19 +94,19 @@ def _begin(
     return learner.fitting(read_training_data(learner, windows, None), spaces=spaces)
 
 
-def _end(
+def _go_on(
     fitting: Fitting[RepresentationLearner], outcome: History | Exception
-) -> RepresentationLearner | Exception:
+) -> Run | RepresentationLearner | Exception:
+    """The next run of a fit, or how it ended."""
     if isinstance(outcome, Exception):
         return outcome
     try:
-        fitting.send(outcome)
+        return fitting.send(outcome)
     except StopIteration as stop:
         learner: RepresentationLearner = stop.value
         return learner
     except Exception as error:
         return error
-    raise AssertionError("a fit has one run")
 
 
 def _told(

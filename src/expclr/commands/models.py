@@ -27,7 +27,13 @@ def train(
 
 
 def finetune(
-    model: str, data: str, out: str, *, label_fraction: float = 1.0, method: str | None = None
+    model: str,
+    data: str,
+    out: str,
+    *,
+    label_fraction: float = 1.0,
+    method: str | None = None,
+    self_training: float | None = None,
 ) -> None:
     """Go on training a model on labels, and fit a classifier on top.
 
@@ -38,10 +44,13 @@ def finetune(
         label_fraction: Part of the labels to use, stratified.
         method: What is minimised, by name (expclr, supcon, pair, cross_entropy); default what
             belongs to the method that the model was trained with.
+        self_training: Fine-tune once more with the other windows, as the class predicted for them
+            at over this probability, for example 0.95; 1: none; default the model's setting.
     """
     from expclr.experiments.runs import finetune_run
 
-    print(finetune_run(model, data, out, label_fraction=label_fraction, method=method))
+    changed = {"finetune_method": method, "self_training": self_training}
+    print(finetune_run(model, data, out, label_fraction=label_fraction, changed=changed))
 
 
 def embed(model: str, data: str, out: str, *, part: str = "test") -> None:

@@ -66,8 +66,10 @@ class ScaledEncoder(nn.Module):
         if not hasattr(self.encoder, "prepare"):
             return
         order = torch.randperm(len(windows))[:_ROWS_SHOWN].sort().values.numpy()
-        x = self.scale(torch.from_numpy(np.ascontiguousarray(windows.X[order])))
-        lengths = None if windows.lengths is None else torch.from_numpy(windows.lengths[order])
+        device = self.mean.device
+        x = self.scale(torch.from_numpy(np.ascontiguousarray(windows.X[order])).to(device))
+        known = windows.lengths
+        lengths = None if known is None else torch.from_numpy(known[order]).to(device)
         self.encoder.prepare(x, lengths)  # type: ignore[operator]
 
 

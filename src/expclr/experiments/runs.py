@@ -17,7 +17,6 @@ from expclr.estimators import RepresentationLearner
 from expclr.experiments.measure import Measured, measure
 from expclr.experiments.worth import ALSO
 from expclr.inputs import read_training_data
-from expclr.methods import METHODS
 from expclr.model_folder import FILES
 from expclr.storage import check_writable, read_json, write_bytes, write_json
 from expclr.windows import Windows
@@ -54,13 +53,12 @@ def train_run(data: str, settings: TrainConfig, out: str | None, *, resume: bool
 
 
 def finetune_run(
-    model: str, data: str, out: str, *, label_fraction: float, method: str | None = None
+    model: str, data: str, out: str, *, label_fraction: float, changed: dict[str, Any]
 ) -> Path:
-    """Fine-tune a saved model on part of the labels, by its own method's choice or another."""
+    """Fine-tune a saved model on part of the labels, with its own settings but for some."""
     check_writable(Path(out), FILES)
     learner = RepresentationLearner.load(model)
-    if method is not None:
-        learner.set_params(finetune_method=METHODS.known(method))
+    learner.set_params(**{name: value for name, value in changed.items() if value is not None})
     windows = open_part(data).label_fraction(label_fraction, random_state=learner.random_state or 0)
     return learner.finetune(windows).save(out)
 
