@@ -4,6 +4,7 @@ import copy
 import logging
 import math
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -103,15 +104,43 @@ def test_every_method_can_be_trained_in_parts(name, windows):
     assert math.isfinite(history[0]["loss"])
 
 
-def test_a_pair_loss_without_room_goes_by_blocks(windows):
+@pytest.mark.parametrize("streamed", [False, "auto"])
+def test_a_pair_loss_without_room_goes_by_blocks(windows, streamed):
     class Crowded(ExpCLRLoss):
         def pair_losses(self, z, target):
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
 
-    method = Crowded(streamed=False)
+    method = Crowded(streamed=streamed)
     with pytest.warns(MemoryWarning):
         _run(windows, _network(), method, epochs=1).train()
     assert method.streamed is True
+
+
+def test_a_gradient_without_room_leaves_nothing_behind(windows):
+    graphs = []
+
+    class NoRoom(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, z):
+            ctx.save_for_backward(z * 1)
+            return z.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            if len(graphs) == 1:
+                raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+            return gradient
+
+    class Crowded(ExpCLRLoss):
+        def forward(self, z, target):
+            assert all(graph() is None for graph in graphs)
+            z = NoRoom.apply(z)
+            graphs.append(weakref.ref(z.grad_fn))
+            return super().forward(z, target)
+
+    with pytest.warns(MemoryWarning):
+        _run(windows, _network(), Crowded(), epochs=1).train()
+    assert len(graphs) > 1
 
 
 def test_without_room_for_one_window_the_error_is_as_it_was(windows):

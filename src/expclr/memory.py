@@ -59,6 +59,7 @@ def stepping_down(
 
     def compute(batch: Batch) -> Tensor:
         nonlocal parts
+        value: Tensor | None
         while True:
             try:
                 value = loss(batch, parts)
@@ -69,6 +70,7 @@ def stepping_down(
                     raise
                 reason = str(error).splitlines()[0]
             # Outside of the handler: the error holds the frames, and they the tensors.
+            value = None  # and a loss whose gradient had no room holds its graph
             if parts == 1:
                 warnings.warn(_told(len(batch.x), reason), MemoryWarning)
             model.zero_grad(set_to_none=True)
@@ -99,7 +101,7 @@ def _can_shrink(model: nn.ModuleList, parts: int, rows: int) -> bool:
 
 
 def _stream(method: nn.Module) -> None:
-    if getattr(method, "streamed", None) is False:
+    if getattr(method, "streamed", True) is not True:
         method.streamed = True  # type: ignore[assignment]
 
 

@@ -127,7 +127,8 @@ def test_what_cannot_be_captured_trains_step_by_step_and_says_so(kind, caplog):
 
 @pytest.mark.parametrize("name", [name for name in TRAINED if METHODS[name]().views == 1])
 def test_a_stack_trains_as_its_runs_alone(name):
-    alone = [_run(name, seed=seed, dropout=0.0, precision="float32") for seed in (0, 1)]
+    # Adam makes whole steps of gradients that are rounding alone: small steps stay together.
+    alone = [_run(name, seed=seed, dropout=0.0, lr=3e-4, precision="float32") for seed in (0, 1)]
     stacked = copy.deepcopy(alone)
     expected = [_losses(run.train()) for run in alone]
     outcomes = dict(train_stacked(stacked))
