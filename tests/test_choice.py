@@ -9,6 +9,7 @@ import torch
 from expclr import RepresentationLearner, Windows
 from expclr import choice as choices
 from expclr.errors import ConfigError, DataError
+from expclr.inputs import read_training_data
 
 
 class Mean(torch.nn.Module):
@@ -69,6 +70,33 @@ def test_the_network_that_can_read_the_features_is_taken(spread, best, caplog):
     assert "not these windows" in caplog.text
     assert learner.encoder_choice_.why.count("held-out") == 1
     assert max(trial["score"] for trial in learner.encoder_choice_.trials) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("scores", "taken", "cheaper"),
+    [
+        ((0.675, 0.625, 0.678), "rocket", True),
+        ((0.451, 0.512, 0.484), "tcn", False),
+        ((0.4, 0.45, 0.465), "tcn", True),
+        ((0.4, 0.45, 0.475), "hybrid", False),
+        ((0.5, 0.5, 0.5), "rocket", False),
+        ((-np.inf, 0.3, 0.31), "tcn", True),
+    ],
+)
+def test_a_dearer_network_must_lead_by_more_than_another_seed_changes(
+    scores, taken, cheaper, monkeypatch, caplog
+):
+    score_of = dict(zip(("rocket", "tcn", "hybrid"), scores, strict=True))
+    monkeypatch.setattr(choices, "CANDIDATES", tuple(score_of))
+    monkeypatch.setattr(
+        choices, "_trial", lambda learner, name, *parts: {"encoder": name, "score": score_of[name]}
+    )
+    given = read_training_data(_learner(), _windows(spread=True).with_(y=None), None)
+    with caplog.at_level(logging.INFO):
+        choice = choices.choose_encoder(_learner(), given)
+    assert choice.encoder == taken
+    assert ("costs less, and no other leads by more than 0.02" in choice.why) == cheaper
+    assert choice.why in caplog.text
 
 
 def test_without_features_classes_decide():

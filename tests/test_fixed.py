@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import numpy as np
+import pytest
 import torch
 
 from expclr import RepresentationLearner, Windows
@@ -121,3 +122,33 @@ def test_windows_on_disk_are_only_read(tmp_path):
     stored = Windows.load(tmp_path / "windows")
     assert not stored.X.flags.writeable
     assert _learner().fit(stored).transform(stored).shape == (40, 4)
+
+
+class Looks(Powers):
+    """Tells where it is shown windows before training."""
+
+    def prepare(self, x, lengths):
+        raise LookupError(f"{x.device.type}, {lengths.device.type}, {self.middle.device.type}")
+
+
+def test_a_network_looks_at_windows_where_it_will_train(monkeypatch):
+    monkeypatch.setattr("expclr.estimators.resolve_device", lambda name: torch.device("meta"))
+    windows = _windows()
+    windows = windows.with_(lengths=np.full(len(windows), 9))
+    with pytest.raises(LookupError, match="meta, meta, meta"):
+        _learner(encoder=f"{__name__}:Looks").fit(windows)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("encoder", ["rocket", "hybrid"])
+def test_a_gpu_makes_the_network_that_a_cpu_makes(encoder):
+    X = np.random.default_rng(0).integers(-8, 9, (50, 3, 128)) / 8  # sums of these are exact
+    settings = {"encoder": encoder, "input_scaling": "none", "embedding_dim": 4}
+    here, there = (
+        RepresentationLearner("random", device=device, **settings).fit(X, X.mean(2)).encoder_
+        for device in ("cpu", "cuda")
+    )
+    expected = here.state_dict()
+    for name, value in there.cpu().state_dict().items():
+        torch.testing.assert_close(value, expected[name], atol=1e-5, rtol=1e-5)
