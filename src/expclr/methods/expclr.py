@@ -10,7 +10,7 @@ from torch import Tensor
 
 from expclr.errors import ConfigError
 from expclr.methods.quadratic import QuadraticLoss
-from expclr.methods.streamed import Formula, streamed_loss
+from expclr.methods.streamed import streamed_loss
 
 __all__ = ["ExpCLRLoss", "soft_maximum"]
 
@@ -62,8 +62,7 @@ class ExpCLRLoss(QuadraticLoss):
 
     def forward(self, z: Tensor, target: Tensor) -> Tensor:
         if self.streams(len(z), z.device.type):
-            formula = Formula(self.pair_loss, self.similarity, self.normalize, self.tau)
-            return streamed_loss(z, target, formula)
+            return streamed_loss(z, target, self.formula(self.tau))
         return soft_maximum(*self.pair_losses(z, target), self.tau)
 
 

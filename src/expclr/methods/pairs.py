@@ -181,9 +181,11 @@ class FeatureSimilarity(nn.Module):
         fixed = float(self.scaling) if isinstance(self.scaling, float) else math.nan
         self.register_buffer("scale", torch.tensor(fixed))
         self._known = False  # set by prepare: to ask the scale itself waits for the device
+        self.whole = False  # likewise: no feature of the dataset is missing
 
     def prepare(self, features: Tensor) -> None:
-        """Measure the dataset where the reference asks for it."""
+        """Measure the dataset where the reference asks for it, and whether it is whole."""
+        self.whole = not bool(features.isnan().any())
         if self.scaling == "dataset":
             self.scale.copy_(_distances_of_dataset(features).amax())
         elif isinstance(self.scaling, str) and self.scaling.startswith("q"):

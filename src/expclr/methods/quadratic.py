@@ -77,6 +77,11 @@ class QuadraticLoss(Method):
         s, weights = self.similarity(target)
         return self.pair_loss(normalise(pairwise_distances(z), self.normalize), s), weights
 
+    def formula(self, tau: float | None = None) -> Formula:
+        """What the pairs cost and how they are summed up, for ``streamed_loss``."""
+        delta = self.delta if type(self).pair_loss is QuadraticLoss.pair_loss else None
+        return Formula(self.pair_loss, self.similarity, self.normalize, tau, delta)
+
     def streams(self, rows: int, device: str = "cuda") -> bool:
         """Whether a batch of so many rows is computed block by block."""
         if self.similarity.scaling == "median":
@@ -86,7 +91,5 @@ class QuadraticLoss(Method):
 
     def forward(self, z: Tensor, target: Tensor) -> Tensor:
         if self.streams(len(z), z.device.type):
-            return streamed_loss(
-                z, target, Formula(self.pair_loss, self.similarity, self.normalize)
-            )
+            return streamed_loss(z, target, self.formula())
         return weighted_mean(*self.pair_losses(z, target))

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from expclr.methods.pairs import EPSILON, FeatureSimilarity
+from expclr.methods.pairs import EPSILON, FeatureSimilarity, gaussian, linear, squared
+from expclr.methods.streamed_sums import sums_of
 
 __all__ = ["Formula", "streamed_loss"]
 
 BLOCK = 1 << 23  # pairs looked at in one go: some ten tensors of 32 MB
 BLOCK_ON_CPU = 1 << 20  # which its caches nearly hold
+WIDEST = 256  # values of an embedding in a kernel: its gradient stays in registers
+MOST_NUMBERS = 1 << 30  # of a table in a kernel, which counts them in 32 bits
+SHARED_MEMORY = 160 * 1024  # bytes of a multiprocessor: what a kernel asks for, and some
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,7 @@ class Formula:
     similarity: FeatureSimilarity
     normalize: bool | Literal["detach"]
     tau: float | None = None  # tau log mean exp(L / tau), or the mean
+    delta: float | None = None  # of the quadratic loss, where ``pair_loss`` is that one
 
 
 def streamed_loss(
@@ -33,38 +40,102 @@ def streamed_loss(
 ) -> Tensor:
     """The loss over all pairs of rows of z, (n, e), and of features, (n, d).
 
-    Blocks of ``block`` pairs are computed one after the other, in the forward pass together with
-    their part of the gradient: memory grows with n and not with its square. Distances are
-    products of matrices in float64, where the cancellation that makes float32 wrong near 0 is
-    below float32's own rounding.
+    Memory grows with n and not with its square; value and gradient are computed together, in the
+    forward pass. On a GPU with Triton the quadratic losses are kernels (``streamed_kernels``), if
+    no ``block`` is given. Everything else is computed in blocks of ``block`` pairs, one after the
+    other. There, distances are products of matrices in float64, where the cancellation that makes
+    float32 wrong near 0 is below float32's own rounding.
+
+    Kernels measure embeddings in 22 bits, relative to their distance from the mean of all, and
+    pairs nearer than a tenth of that anew in 24. Two rows at a distance of 1e-4 of it still pull
+    at each other with an error of some 1e-3: that the rows are rounded to so many digits, blocks
+    have in common with kernels.
     """
-    usual = BLOCK_ON_CPU if z.device.type == "cpu" else BLOCK
-    loss: Tensor = _Streamed.apply(z, features, formula, block or usual)
-    return loss
+    found: tuple[Tensor, Tensor] = _Streamed.apply(z, features, formula, block)
+    return found[0]
 
 
 class _Streamed(torch.autograd.Function):
+    """The loss and, as its second result, the gradient."""
+
     @staticmethod
-    def forward(ctx: Any, z: Tensor, features: Tensor, formula: Formula, block: int) -> Tensor:
+    def forward(
+        z: Tensor, features: Tensor, formula: Formula, block: int | None
+    ) -> tuple[Tensor, Tensor]:
         with torch.autocast(z.device.type, enabled=False):
-            loss, gradient = _loss_and_gradient(z.detach(), features, formula, block)
-        ctx.save_for_backward(gradient.to(z.dtype))
-        return loss.to(z.dtype if z.dtype == torch.float64 else torch.float32)
+            missing = _may_be_missing(features, formula.similarity)
+            if block is None and has_kernels(z, features, formula):
+                from expclr.methods.streamed_tiles import loss_and_gradient
+
+                loss, gradient = loss_and_gradient(z, features, formula, missing=missing)
+            else:
+                size = block or (BLOCK_ON_CPU if z.device.type == "cpu" else BLOCK)
+                loss, gradient = _by_blocks(z, features, formula, size, missing)
+        kind = z.dtype if z.dtype == torch.float64 else torch.float32
+        return loss.to(kind), gradient.to(z.dtype)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(output[1])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
         return gradients[0] * ctx.saved_tensors[0], None, None, None
 
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], *inputs: Any
+    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        """One model after the other: a large batch fills the device alone."""
+        z, features = (
+            [v] * info.batch_size if dim is None else v.unbind(dim)
+            for v, dim in zip(inputs[:2], in_dims[:2], strict=True)
+        )
+        found = [_Streamed.apply(*pair, *inputs[2:]) for pair in zip(z, features, strict=True)]
+        loss, gradient = (torch.stack(parts) for parts in zip(*found, strict=True))
+        return (loss, gradient), (0, 0)
 
-def _loss_and_gradient(
-    z: Tensor, features: Tensor, formula: Formula, block: int
+
+def has_kernels(z: Tensor, features: Tensor, formula: Formula) -> bool:
+    """Whether there are kernels for that loss, on that device."""
+    return (
+        z.device.type == "cuda"
+        and z.dtype != torch.float64
+        and formula.delta is not None
+        and formula.similarity.function in (linear, squared, gaussian)
+        and z.shape[1] <= WIDEST
+        and len(z) * features.shape[1] < MOST_NUMBERS
+        and _holds_tiles(z.device)
+    )
+
+
+@cache
+def _holds_tiles(device: torch.device) -> bool:
+    """Whether Triton is there, and a multiprocessor's own memory as large as the kernels ask."""
+    found = torch.cuda.get_device_properties(device)
+    return (
+        find_spec("triton") is not None
+        and getattr(found, "shared_memory_per_block_optin", 0) >= SHARED_MEMORY
+    )
+
+
+def _may_be_missing(features: Tensor, similarity: FeatureSimilarity) -> bool:
+    """Whether to look for missing features; a graph that is captured must not ask the device."""
+    if features.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        return not similarity.whole
+    return bool(features.isnan().any())
+
+
+def _by_blocks(
+    z: Tensor, features: Tensor, formula: Formula, block: int, missing: bool
 ) -> tuple[Tensor, Tensor]:
-    embedded, measured = _Distances(z), _FeatureDistances(features)
+    embedded, measured = _Distances(z), _FeatureDistances(features, missing)
     blocks = list(_blocks(len(z), block))
     largest = torch.stack([measured(rows)[0].amax() for rows in blocks]).amax()
     scale = formula.similarity.scale_of(largest).clamp_min(EPSILON)
-    sums, gradient = _sums_of(formula, z.device), torch.zeros_like(embedded.values)
+    sums, gradient = sums_of(formula.tau, z.device), torch.zeros_like(embedded.values)
     for rows in blocks:
         distance, weight = measured(rows)
         s = formula.similarity.of_ratio(distance / scale).to(embedded.kind)
@@ -125,10 +196,10 @@ class _Distances:
 class _FeatureDistances:
     """``pairs.feature_distances`` of some rows to all, by products of matrices."""
 
-    def __init__(self, features: Tensor) -> None:
+    def __init__(self, features: Tensor, missing: bool) -> None:
         wide = features.float() if features.device.type == "mps" else features.double()
         self.values = (wide - wide.nanmean(0).nan_to_num(nan=0.0)).nan_to_num(nan=0.0)
-        self.whole = not bool(features.isnan().any())
+        self.whole = not missing
         if self.whole:
             self.sums = torch.linalg.vecdot(self.values, self.values)
         else:
@@ -151,67 +222,3 @@ class _FeatureDistances:
         at = torch.arange(rows.start, rows.stop, device=squared.device)
         squared[at - rows.start, at] = 0
         return squared.clamp_min_(0).sqrt_().float() * weight, weight
-
-
-def _sums_of(formula: Formula, device: torch.device) -> _Mean | _SoftMaximum:
-    return _Mean(device) if formula.tau is None else _SoftMaximum(device, formula.tau)
-
-
-class _Mean:
-    """The weighted mean of losses that come in blocks."""
-
-    def __init__(self, device: torch.device) -> None:
-        kind = torch.float32 if device.type == "mps" else torch.float64
-        self.sum, self.total = torch.zeros(2, device=device, dtype=kind)
-
-    def add(self, L: Tensor, weight: Tensor) -> tuple[float | Tensor, Tensor]:
-        """Take a block; return what to multiply the gradient so far with, and dloss / dL."""
-        self.sum = self.sum + (L * weight).sum(dtype=self.sum.dtype)
-        self.total = self.total + weight.sum(dtype=self.sum.dtype)
-        return 1.0, weight
-
-    def value(self) -> Tensor:
-        """The loss."""
-        return self.sum / self.total.clamp_min(1)
-
-    def factor(self) -> Tensor:
-        """What the gradient is still to be multiplied with."""
-        return 1 / self.total.clamp_min(1)
-
-
-class _SoftMaximum:
-    """``expclr.soft_maximum`` of losses that come in blocks, with a running maximum."""
-
-    def __init__(self, device: torch.device, tau: float) -> None:
-        self.tau = tau
-        kind = torch.float32 if device.type == "mps" else torch.float64
-        self.top, self.exps, self.expm1s, self.total = torch.zeros(4, device=device, dtype=kind)
-        self.least = torch.full((), torch.inf, device=device, dtype=kind)
-
-    def add(self, L: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Take a block; return what to multiply the gradient so far with, and dloss / dL."""
-        counts, kind = weight > 0, self.top.dtype
-        top = torch.maximum(self.top, torch.where(counts, L, 0).amax())
-        down = (self.top - top) / self.tau
-        u = torch.where(counts, (L - top.to(L.dtype)) / self.tau, 0)
-        pull = u.exp() * weight
-        self.expm1s = down.exp() * self.expm1s + self.total * torch.expm1(down)
-        self.expm1s = self.expm1s + (torch.expm1(u) * weight).sum(dtype=kind)
-        self.exps = down.exp() * self.exps + pull.sum(dtype=kind)
-        self.total = self.total + weight.sum(dtype=kind)
-        self.least = torch.minimum(self.least, torch.where(counts, L, torch.inf).amin())
-        self.top = top
-        return down.exp(), pull
-
-    def value(self) -> Tensor:
-        """The loss; the form that keeps its digits, by how far the losses are spread."""
-        total = self.total.clamp_min(1)
-        large_tau = torch.log1p(self.expm1s / total)
-        small_tau = self.exps.clamp_min(EPSILON).log() - total.log()
-        near = (self.least - self.top) / self.tau > -1
-        soft = self.top + self.tau * torch.where(near, large_tau, small_tau)
-        return torch.where(self.total > 0, soft, 0)
-
-    def factor(self) -> Tensor:
-        """What the gradient is still to be multiplied with."""
-        return 1 / self.exps.clamp_min(EPSILON)
