@@ -220,6 +220,21 @@ def test_a_search_may_stop_before_the_labels(tmp_path):
         tune("machine", stages=("rate",), **words)
 
 
+def test_a_search_goes_on_from_the_choices_that_are_kept(tmp_path):
+    words = {"budget": "smoke", "device": "cpu", "systems": ("expclr",), "rates": (1e-3,)}
+    made = {"choices": tmp_path / "made"}
+    first = tune("machine", stages=("rates",), out=tmp_path / "a", **made, **words)
+    both = tune("machine", stages=("labels",), out=tmp_path / "b", **made, **words)
+    assert both.systems["expclr"]["U"] == first.systems["expclr"]["U"]
+    assert set(both.systems["expclr"]) == {"U", "S", "SS"}
+    trials = read_results(tmp_path / "b").records
+    modes = [r["run"]["mode"] for r in trials]
+    assert (modes.count("U"), modes.count("S"), modes.count("SS")) == (1, 2, 2)  # U: to go on from
+    words["rates"] = (1e-2,)  # another grid: what is kept was chosen otherwise
+    with pytest.raises(DataError, match="stage"):
+        tune("machine", stages=("own",), out=tmp_path / "c", **made, **words)
+
+
 def test_a_search_out_of_time_chooses_nothing(tmp_path):
     with pytest.raises(DataError, match="time is up"):
         tune(

@@ -192,3 +192,8 @@ def test_what_ts_tcc_cannot_work_with_is_refused():
         _method()(_maps(steps=1))
     with pytest.raises(ConfigError, match=r"hidden=10 .* 4 heads"):
         TSTCC(hidden=10)
+
+
+def test_embeddings_without_time_are_refused_with_what_is_wanted():
+    with pytest.raises(DataError, match=r"shape \(8, 16\).*feature maps over time"):
+        TSTCC()(torch.randn(8, 16))

@@ -146,7 +146,7 @@ ROWS1 = (
     ("cross_entropy", "S", 1.0),
     ("raw_features", "-", None),
     ("random", "-", None),
-    *((system, "U", None) for system in PAPER_U),
+    *((system, "U", None) for system in ("expclr", "expclr_published", *PAPER_U[1:])),
     ("expclr_plus", "U", None),
     ("rocket", "-", None),
     ("rocket_features", "-", None),
@@ -163,7 +163,8 @@ def table1(cells: Cells, metric: str = "accuracy", *, also: Sequence[str] = ()) 
         entries: list[Entry | str] = []
         for probe, ours in COMPARED.items():
             percent = None if labels is None else round(100 * labels)
-            theirs = _paper(cells, "table1", SYSTEMS[system].label, mode, percent, probe)
+            row = SYSTEMS[system].beside or SYSTEMS[system].label
+            theirs = _paper(cells, "table1", row, mode, percent, probe)
             theirs = theirs if with_paper else None  # type: ignore[assignment]
             entry = Entry(cells.mean(ours, system, mode, labels, metric=metric), theirs)
             entries += [entry]

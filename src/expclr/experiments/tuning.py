@@ -25,7 +25,7 @@ from expclr.experiments.plan import waves
 from expclr.experiments.protocol import make_job
 from expclr.experiments.reproduce import pending
 from expclr.experiments.store import Store, code_version
-from expclr.experiments.study_data import open_study
+from expclr.experiments.study_data import Study, open_study
 from expclr.experiments.tables import text_table
 
 __all__ = ["TUNED", "OutOfTimeError", "main", "tune"]
@@ -84,7 +84,8 @@ def tune(
         Learning rates to try; the paper's by default.
     stages : sequence of str
         "rates": learning rate and epochs without labels; "own": after it, the method's own setting;
-        "labels": learning rates on labels. All by default.
+        "labels": learning rates on labels. All by default. Without "rates" the others go on from
+        the choices that are kept, if they were made in the same way.
     per_group : int, optional
         Only so many windows of each group.
     """
@@ -95,28 +96,20 @@ def tune(
     study = open_study(data, npz=npz, per_group=per_group or schedule.per_group)
     execution = Execution(study, Store(out), code_version(), device=device)
     search = _Search(execution, schedule, seeds, minutes)
-    chosen: dict[str, dict[str, Any]] = {name: {} for name in wanted}
+    about = _about(study, schedule, rates, seeds)
+    before = read_choices(study.name, schedule.name, choices)
+    kept = before.systems if "rates" not in stages and _alike(about, before) else {}
+    chosen = {name: dict(kept.get(name, {})) for name in wanted}
     if "rates" in stages:
         _without_labels(search, chosen, rates)
     if "own" in stages:
         _knobs(search, chosen)
     if "labels" in stages:
         _with_labels(search, chosen, rates)
-    about = {
-        "rule": RULE,
-        "budget": schedule.words(),
-        "grid": {"lr": [float(rate) for rate in rates], "epochs": list(schedule.sweep_epochs)},
-        "label_shares": list(SHARES),
-        "seeds": seeds,
-        "data": study.fingerprint,
-        "split": study.split("validation"),
-        "validation_groups": [str(g) for g in np.unique(study.validation[1].group)],  # type: ignore[arg-type]
-        "code": code_version(),
-    }
     found = {name: stages for name, stages in chosen.items() if stages}
     if not found:
-        raise DataError(f"no trial could be trained: {next(iter(execution.failed.values()), '')}")
-    before = read_choices(study.name, schedule.name, choices)
+        why = next(iter(execution.failed.values()), "what comes first is the stage 'rates'")
+        raise DataError(f"no trial could be trained: {why}")
     made = Choices(study.name, _beside(found, about, before), about, schedule.name)
     log.info("%s\n%s", _table(made), write_choices(made, choices))
     if pack:
@@ -124,10 +117,30 @@ def tune(
     return made
 
 
+def _about(study: Study, budget: Budget, rates: Sequence[float], seeds: int) -> dict[str, Any]:
+    """How the choices are found."""
+    return {
+        "rule": RULE,
+        "budget": budget.words(),
+        "grid": {"lr": [float(rate) for rate in rates], "epochs": list(budget.sweep_epochs)},
+        "label_shares": list(SHARES),
+        "seeds": seeds,
+        "data": study.fingerprint,
+        "split": study.split("validation"),
+        "validation_groups": [str(g) for g in np.unique(study.validation[1].group)],  # type: ignore[arg-type]
+        "code": code_version(),
+    }
+
+
+def _alike(about: Mapping[str, Any], before: Choices) -> bool:
+    """Whether what is kept was chosen in the same way, if perhaps by older code."""
+    told = ("rule", "budget", "grid", "label_shares", "seeds", "data", "split")
+    return all(before.about.get(name) == about[name] for name in told)
+
+
 def _beside(found: dict[str, Any], about: Mapping[str, Any], before: Choices) -> dict[str, Any]:
     """What was chosen now, and what is kept of other systems if it was chosen alike."""
-    alike = ("rule", "budget", "grid", "label_shares", "seeds", "data", "split")
-    if any(before.about.get(name) != about[name] for name in alike):
+    if not _alike(about, before):
         return found
     together = {
         name: dict(before.systems.get(name, {})) | found.get(name, {})
@@ -207,7 +220,12 @@ def _without_labels(
     }
     scores = search.scores(trials)
     for name in names:
-        _take(chosen[name], "U", {p: scores[name, *p] for p in grid if (name, *p) in scores})
+        _take(
+            chosen[name],
+            "U",
+            search.execution.code,
+            {p: scores[name, *p] for p in grid if (name, *p) in scores},
+        )
 
 
 def _knobs(search: _Search, chosen: dict[str, dict[str, Any]]) -> None:
@@ -248,7 +266,7 @@ def _with_labels(
             for lr in rates
             if (name, stage, lr) in scores
         }
-        _take(chosen[name], stage, tried)
+        _take(chosen[name], stage, search.execution.code, tried)
 
 
 def _settings(found: Mapping[str, Any]) -> Settings:
@@ -256,8 +274,10 @@ def _settings(found: Mapping[str, Any]) -> Settings:
     return (("lr", found["lr"]), ("max_epochs", found["epochs"]), *own)
 
 
-def _take(stages: dict[str, Any], stage: str, tried: Mapping[tuple[float, int], float]) -> None:
-    """Keep the best point of a grid, with the scores of all."""
+def _take(
+    stages: dict[str, Any], stage: str, code: str, tried: Mapping[tuple[float, int], float]
+) -> None:
+    """Keep the best point of a grid, with the scores of all and the code that they are of."""
     if not tried:
         return
     lr, epochs = min(tried, key=lambda point: (-tried[point], point))
@@ -266,6 +286,7 @@ def _take(stages: dict[str, Any], stage: str, tried: Mapping[tuple[float, int], 
         "epochs": int(epochs),
         "params": {},
         "score": round(tried[lr, epochs], 4),
+        "code": code,
         "grid": [[float(a), int(b), round(score, 4)] for (a, b), score in tried.items()],
     }
 

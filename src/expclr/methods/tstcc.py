@@ -111,6 +111,11 @@ class TSTCC(Method):
 
     def forward(self, z: Tensor, target: Tensor | None = None) -> Tensor:
         """Feature maps of both views, (2, b, c, t), to the loss."""
+        if z.ndim != 4:
+            raise DataError(
+                f"TS-TCC has embeddings of shape {tuple(z.shape)}: it compares feature maps over "
+                "time, (2, b, c, t) of two views; give step an encoder with features(x, lengths)"
+            )
         steps = functional.normalize(z, dim=2).transpose(2, 3)  # (2, b, t, c)
         if steps.shape[2] < 2:
             raise ConfigError("the feature map has a single step: TS-TCC needs longer windows")

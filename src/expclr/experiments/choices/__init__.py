@@ -41,6 +41,7 @@ _PAPER = {
 _STAND_INS = {"mitdb": "afdb", "hapt": "uci_har"}
 _OWN = {"tstcc": 3e-4}  # the original's
 _LIKE = {"nhnm": "expclr"}  # an ablation differs in one thing alone
+_PUBLISHED = {**_LIKE, "expclr_published": "expclr"}  # whose published rate holds for whom
 _USUAL = 1e-3
 
 
@@ -80,7 +81,7 @@ class Choices:
 
     def _published(self, system: str, stage: str) -> tuple[float, str]:
         paper = _PAPER.get(_STAND_INS.get(self.dataset, self.dataset), {})
-        rates = paper.get(_LIKE.get(system, system), (None, None))
+        rates = paper.get(_PUBLISHED.get(system, system), (None, None))
         lr = rates[0] if stage == "U" else rates[1]
         if lr is not None:
             return lr, "the paper's learning rate"
