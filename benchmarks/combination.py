@@ -2,6 +2,8 @@
 
     python benchmarks/combination.py uci_har                          # the test windows, once
     python benchmarks/combination.py uci_har --trials 3               # choices, inside of train
+    python benchmarks/combination.py uci_har --self-training --trials 3  # likewise, few labels
+    python benchmarks/combination.py uci_har --self-training          # the test windows
     python benchmarks/combination.py uci_har machine --auto --seeds 1 # what encoder="auto" takes
     python benchmarks/combination.py mitdb --npz FOLDER --encoders "dilated tcn" hybrid --folds
     python benchmarks/combination.py --merge FOLDER --page            # the section of the docs
@@ -18,7 +20,8 @@ ridge and logistic regression. The strength of ridge is chosen on groups held ou
 windows; logistic regression is that of ``linear_probe``. Rows that say "needs features" measure
 the expert features of the test windows, too. Trials train on train without a fifth of its groups
 and read that fifth; on mitdb they do so on three inner folds of whole records, each with atrial
-fibrillation. Seconds are by the clock; the machine was shared, on a GPU by several trainings.
+fibrillation; trials of self-training draw the fifth anew for each seed. Seconds are by the clock;
+the machine was shared, on a GPU by several trainings.
 
 ``--folds``: the records of train and test are dealt into five folds, once and for all, and each
 fold is read by what was trained on the other four.
@@ -41,12 +44,23 @@ from typing import Any
 
 from combination_data import DATASETS, FOLDS, INNER_FOLDS, TWO_CLASSES, counts, parts
 from combination_page import RESULTS, write_page
-from combination_systems import WAYS, How, Row, chosen, cross_entropy, ours, rivals
+from combination_systems import (
+    SELF_TRAINING,
+    WAYS,
+    How,
+    Row,
+    chosen,
+    cross_entropy,
+    ours,
+    rivals,
+    self_trained,
+)
 from machine import machine
 
 from expclr import __version__
 from expclr.encoders import TCN, Hybrid, Rocket
 from expclr.encoders.hybrid import POOLINGS
+from expclr.experiments.study_data import Study
 from expclr.methods.expclr_plus import ExpCLRPlus
 from expclr.storage import write_json
 
@@ -71,6 +85,7 @@ RATE_TRIALS: dict[str, dict[str, Any]] = {
     "lr 1e-3": {"lr": 1e-3},
     "80 epochs": {"max_epochs": 80},
 }
+THRESHOLDS = (None, 0.95, 0.99)
 LOOK_AT_FIXED = ("with reconstruction", "reconstruction alone")
 
 
@@ -80,7 +95,7 @@ class Job:
 
     dataset: str
     part: str  # "test", "trials" or "auto"
-    kind: str  # "ours", "cross-entropy", "rivals", "trial" or "auto"
+    kind: str  # "ours", "cross-entropy", "rivals", "self-training", "trial" or "auto"
     encoder: str = ""
     way: str = ""  # of the features and views, or a trial's name
     split: str = "fixed"
@@ -95,12 +110,33 @@ class Job:
             changed = trials_of(self.encoder)[self.way]
             rows = ours(study, self.encoder, "", self.seeds, how, changed)
             rows = [{"trial": self.way, "encoder": self.encoder} | row for row in rows]
+        elif self.kind == "self-training":
+            rows = self.self_training(study, how)
         elif self.kind == "cross-entropy":
             rows = cross_entropy(study, self.encoder, self.seeds, how)
         else:
             measure = chosen if self.kind == "auto" else rivals
             rows = [row for seed in self.seeds for row in measure(study, seed, how)]
         return [{"split": self.split} | row for row in rows]
+
+    def self_training(self, study: Study, how: How) -> list[Row]:
+        """Every threshold in trials, the one that was chosen there on the test windows."""
+        if self.part == "test":
+            rows = self_trained(study, self.encoder, self.seeds, how, [SELF_TRAINING])
+            return [{"system": self.system} | row for row in rows]
+        rows = self_trained(study, self.encoder, self.seeds, how, THRESHOLDS)
+        return [
+            {"trial": self.trial_of(row["threshold"]), "encoder": self.encoder} | row
+            for row in rows
+        ]
+
+    @property
+    def system(self) -> str:
+        """What is fine-tuned with predicted labels, in tables."""
+        return f"ours ({self.encoder}), SS, self-training"
+
+    def trial_of(self, threshold: float | None) -> str:
+        return "SS" if threshold is None else f"SS, self-training p > {threshold}"
 
     def is_of(self, row: Row, seed: int) -> bool:
         """Whether a row is this job's."""
@@ -111,6 +147,9 @@ class Job:
             "cross-entropy": {"system": f"cross-entropy ({self.encoder})"},
             "rivals": {"system": "rocket, ridge", "labels": 1.0},
             "auto": {"system": "auto"},
+            "self-training": {"system": self.system}
+            if self.part == "test"
+            else {"trial": self.trial_of(THRESHOLDS[-1]), "encoder": self.encoder},
         }[self.kind] | {"seed": seed, "split": self.split}
         return all(
             ({"split": "fixed", "encoder": "rocket"} | row)[k] == v for k, v in wanted.items()
@@ -133,6 +172,8 @@ def jobs(dataset: str, options: argparse.Namespace) -> Iterator[Job]:
     if options.auto:
         for seed in range(options.seeds):
             yield Job(dataset, "auto", "auto", seeds=(seed,))
+    elif options.self_training:
+        yield from self_training_jobs(dataset, options)
     elif options.trials:
         yield from trial_jobs(dataset, options)
     else:
@@ -159,6 +200,13 @@ def test_jobs(
     if options.rivals:
         for split in splits:
             yield Job(dataset, "test", "rivals", "", "", split, seeds)
+
+
+def self_training_jobs(dataset: str, options: argparse.Namespace) -> Iterator[Job]:
+    for encoder in options.encoders:
+        for seed in range(options.trials or options.seeds):
+            part, split = ("trials", f"held {seed}") if options.trials else ("test", "fixed")
+            yield Job(dataset, part, "self-training", encoder, "", split, (seed,))
 
 
 def trial_jobs(dataset: str, options: argparse.Namespace) -> Iterator[Job]:
@@ -320,6 +368,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--folds", action="store_true", help="of mitdb, beside its fixed split")
     parser.add_argument("--rivals", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--trials", type=int, help="seeds of each trial; the test stays unread")
+    parser.add_argument("--self-training", action="store_true", help="on few labels, only this")
     parser.add_argument("--auto", action="store_true", help='what encoder="auto" takes')
     parser.add_argument("--npz", type=Path)
     parser.add_argument("--out", type=Path, default=RESULTS)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expclr import Windows
-from expclr.experiments.study_data import Study, open_study
+from expclr.experiments.study_data import VALIDATION, Study, open_study
 
 DATASETS = ("uci_har", "hydraulic", "machine", "mitdb")
 TWO_CLASSES = {"mitdb": ("AFIB", "N")}  # the first one is rare, and every fold has some of it
@@ -32,13 +32,19 @@ def opened(name: str, npz: Path | None, per_group: int | None = None) -> Study:
 
 @lru_cache(8)
 def parts(name: str, split: str, npz: Path | None, per_group: int | None) -> Study:
-    """What is trained on and what is read: "fixed", "fold 2", or, inside of train, "inner 1"."""
+    """What is trained on and what is read.
+
+    "fixed" or "fold 2"; inside of train "validation", "inner 1" or "held 3", a fifth of the groups
+    that is drawn anew for each number.
+    """
     study = opened(name, npz, per_group)
     if split == "fixed":
         return study
     if split == "validation":
         return Study(name, *study.parts("validation"))
     kind, number = split.split()
+    if kind == "held":
+        return Study(name, *study.train.split_by_group(VALIDATION, random_state=int(number)))
     windows, k = (together(study), FOLDS) if kind == "fold" else (study.train, INNER_FOLDS)
     read = dealt(windows, k) == int(number)
     return Study(name, *(windows.subset(np.flatnonzero(rows)) for rows in (~read, read)))

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from combination_data import DATASETS, TWO_CLASSES
+from combination_decisions import lead_lines, self_training_lines
 from combination_systems import SHARES, Row
 
+from expclr.choice import LEAD
 from expclr.storage import write_text
 
 HERE = Path(__file__).parent
@@ -37,15 +39,16 @@ READ = {
 
 def section() -> str:
     """The section of docs/choices.md, of all result files that are there."""
-    lines = [ABOUT, ""]
+    lines, results = [ABOUT, ""], dict[str, dict[str, Any]]()
     for name in DATASETS:
         path = RESULTS / f"combination_{name}.json"
         if not path.exists():
             continue
-        found = json.loads(path.read_text(encoding="utf-8"))
+        results[name] = found = json.loads(path.read_text(encoding="utf-8"))
         for part in ("test", "trials"):
             lines += part_lines(name, part, found[part]) if part in found else []
         lines += auto_lines(name, found["auto"]["rows"]) if "auto" in found else []
+    lines += self_training_lines(results) + lead_lines(results)
     return "\n".join(lines)
 
 
@@ -53,6 +56,8 @@ def part_lines(name: str, part: str, found: dict[str, Any]) -> list[str]:
     """Tables of one part of a result file, how it was made and how long it took."""
     lines = []
     rows = [named(row, found) for row in found["rows"]]
+    if part == "trials":  # those of self-training have a table of their own
+        rows = [row for row in rows if "threshold" not in row]
     for split in dict.fromkeys(row["split"].split()[0] for row in rows):
         chosen = complete([row for row in rows if row["split"].split()[0] == split])
         lines += split_lines(name, split, chosen)
@@ -184,8 +189,9 @@ def auto_lines(name: str, rows: list[Row]) -> list[str]:
     lines += ["| --- | ---: | ---: | ---: | ---: | --- | ---: |"]
     for row in rows:
         r2 = {trial["encoder"]: trial["r2"] for trial in row["tried"]}
+        taken = next(name for name in r2 if r2[name] >= max(r2.values()) - LEAD)
         cells = [f"{r2[e]:.3f}" if e in r2 else "" for e in ("rocket", "tcn", "hybrid")]
-        cells = [row["features"], str(row["seed"]), *cells, row["encoder"], f"{row['seconds']:.0f}"]
+        cells = [row["features"], str(row["seed"]), *cells, taken, f"{row['seconds']:.0f}"]
         lines.append(f"| {' | '.join(cells)} |")
     return [*lines, ""]
 

@@ -27,6 +27,7 @@ from expclr.many import fit_many
 
 SHARES = (0.05, 0.2, 1.0)
 ALPHAS = (1e2, 1e3, 1e4)
+SELF_TRAINING = 0.95  # the probability of a predicted class that counts as a label
 PASSES = 8  # over all labels; over a share of them 1 / sqrt(share) times as many
 
 VIEWS = {"method_params": {"augmentations": "ecg"}}
@@ -95,6 +96,32 @@ def ours(
             | scores(test.y, x.predict(test))
             for seed, x in zip(seeds, tuned, strict=True)
         ]
+    return rows
+
+
+def self_trained(
+    study: Study,
+    encoder: str,
+    seeds: Sequence[int],
+    how: How,
+    thresholds: Sequence[float | None],
+) -> list[Row]:
+    """Fine-tuned on few labels alone (None), and with predicted labels of all other windows."""
+    train, test, rows = study.train, study.test, list[Row]()
+    own = settings(encoder, train.X.shape[2], how)
+    learners = [RepresentationLearner("expclr_plus", **own, random_state=seed) for seed in seeds]
+    fitted(learners, train.with_(y=None))
+    for share in SHARES[:-1]:
+        few = [shared(train, share, seed) for seed in seeds]
+        for threshold in thresholds:
+            changed = {"finetune_epochs": passes(share, how), "self_training": threshold}
+            tuned = [deepcopy(x).set_params(**changed) for x in learners]
+            seconds = fitted(tuned, few, finetune=True)
+            of = {"labels": share, "threshold": threshold, "seconds": seconds}
+            rows += [
+                of | {"seed": seed} | scores(test.y, x.predict(test))
+                for seed, x in zip(seeds, tuned, strict=True)
+            ]
     return rows
 
 
