@@ -102,10 +102,9 @@ def _block(
     values = isinstance(block.dropout, nn.Dropout)  # single ones are dropped
     y = _activated(first, _masked(x, masks[0]), filters[0], kept[0])
     y = _masked(block.dropout(y) if values else y, masks[1])
-    if has_kernels(y) and not values:
-        return _activated(second, y, filters[1], kept[1], past)
-    y = _activated(second, y, filters[1], kept[1])
-    return torch.relu((block.dropout(y) if values else y) + past)
+    if values:
+        return torch.relu(block.dropout(_activated(second, y, filters[1], kept[1])) + past)
+    return _activated(second, y, filters[1], kept[1], past)
 
 
 def _masked(x: Tensor, mask: Tensor | None) -> Tensor:
@@ -119,15 +118,16 @@ def _activated(
     scale: Tensor | None,
     plus: Tensor | None = None,
 ) -> Tensor:
-    """ReLU of the convolution, times ``scale``: (b, t, c) -> (b, t', n)."""
+    """ReLU of the convolution, times ``scale``, ReLU with ``plus``: (b, t, c) -> (b, t', n)."""
     (stride,), (dilation,), bias = convolution.stride, convolution.dilation, convolution.bias
     assert bias is not None
-    if has_kernels(x):
+    if has_kernels(x) and x.shape[0] * x.shape[1] * max(x.shape[2], len(weight)) < 2**31:
         from expclr.encoders.tcn_kernels import convolved
 
         return convolved(x, weight, bias, scale, plus, stride=stride, dilation=dilation)
     y = torch.relu(_product(x, weight, bias, stride, dilation))
-    return y if scale is None else y * scale[:, None].to(y.dtype)
+    y = y if scale is None else y * scale[:, None].to(y.dtype)
+    return y if plus is None else torch.relu(y + plus)
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor, stride: int, dilation: int) -> Tensor:
