@@ -54,7 +54,14 @@ def self_training_lines(results: dict[str, dict[str, Any]]) -> list[str]:
             alone = np.array(list(scores[None].values()))
             cells = [name, f"{share:.0%}", str(len(alone)), spoken(alone), *gains]
             lines.append(f"| {' | '.join(cells)} |")
-    return [SELF_TRAINING, *lines, ""]
+    commands = [c for name in rows for c in results[name]["trials"]["commands"]]
+    commands = [command for command in commands if "--self-training" in command]
+    return [SELF_TRAINING, *lines, "", *block(commands)]
+
+
+def block(commands: list[str]) -> list[str]:
+    """Commands as a block of a page; nothing for none."""
+    return ["```bash", *(f"$ {c}" for c in commands), "```", ""] if commands else []
 
 
 def by_seed(rows: list[Row], share: float, threshold: float | None) -> dict[int, float]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from combination_data import DATASETS, TWO_CLASSES
-from combination_decisions import lead_lines, self_training_lines
+from combination_decisions import block, lead_lines, self_training_lines
 from combination_systems import SHARES, Row
 
 from expclr.choice import LEAD
@@ -56,8 +56,10 @@ def part_lines(name: str, part: str, found: dict[str, Any]) -> list[str]:
     """Tables of one part of a result file, how it was made and how long it took."""
     lines = []
     rows = [named(row, found) for row in found["rows"]]
+    commands = found.get("commands", [found["machine"]["command"]])
     if part == "trials":  # those of self-training have a table of their own
         rows = [row for row in rows if "threshold" not in row]
+        commands = [command for command in commands if "--self-training" not in command]
     for split in dict.fromkeys(row["split"].split()[0] for row in rows):
         chosen = complete([row for row in rows if row["split"].split()[0] == split])
         lines += split_lines(name, split, chosen)
@@ -66,8 +68,7 @@ def part_lines(name: str, part: str, found: dict[str, Any]) -> list[str]:
         if part == "test":
             metric = metric_of(name)[0]
             lines += [best_of(chosen, metric), "", *seconds_of(chosen)]
-    commands = found.get("commands", [found["machine"]["command"]])
-    return [*lines, "```bash", *(f"$ {command}" for command in commands), "```", ""]
+    return [*lines, *block(commands)]
 
 
 def sizes_of(sides: dict[str, Any]) -> str:

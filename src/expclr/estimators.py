@@ -77,8 +77,8 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     encoder : str, optional
         The network, by name (``expclr.encoders.ENCODERS``), or ``"my_module:MyNetwork"``; or
         "auto": the one from whose embedding, after short trainings, the expert features are read
-        best on groups left out (``expclr.choice``). Default "auto" for method "expclr_plus",
-        the paper's "tcn" for all others.
+        best on groups left out, or a cheaper one that is nearly as good (``expclr.choice``).
+        Default "auto" for method "expclr_plus", the paper's "tcn" for all others.
     encoder_params : dict, optional
         Settings of the network.
     embedding_dim : int
