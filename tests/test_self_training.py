@@ -57,6 +57,13 @@ def test_it_is_a_second_fine_tuning_of_the_same_encoder_on_predicted_labels_too(
     assert not np.array_equal(found.transform(windows), plain.transform(windows))
 
 
+def test_each_run_has_a_name_for_its_progress_bar(windows, few):
+    fitting = _fitted(windows, self_training=0.6).finetuning(few)
+    first = next(fitting)
+    second = fitting.send(first.train())
+    assert (first.name, second.name) == ("ExpCLRLoss", "self-training")
+
+
 def test_it_says_how_many_windows_it_took(windows, few, caplog):
     with caplog.at_level(logging.INFO):
         _fitted(windows, self_training=0.6).finetune(few)

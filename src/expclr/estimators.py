@@ -299,11 +299,14 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         else:
             labels, targets = torch.from_numpy(codes[rows]), torch.from_numpy(features[rows])
         schedule = self._schedule(finetuned=method)
+        if taught is not None:
+            schedule = shortened(schedule, int((taught >= 0).sum()), int((codes >= 0).sum()))
+        run = self._run(method, given, targets, labels, schedule)
         if taught is None:
             self.finetune_history_ = []
         else:
-            schedule = shortened(schedule, int((taught >= 0).sum()), int((codes >= 0).sum()))
-        history = yield self._run(method, given, targets, labels, schedule)
+            run = replace(run, name="self-training")  # of the progress bar
+        history = yield run
         done = len(self.finetune_history_)
         self.finetune_history_ += [r | {"epoch": done + r["epoch"]} for r in history]
         self._fuse(given.windows)
