@@ -15,6 +15,7 @@ from expclr.experiments.paper_tables import all_tables, markdown
 from expclr.experiments.slices import STUDIES, Slice
 from expclr.experiments.slices import main as slices
 from expclr.experiments.store import WANTED, Store, read_results
+from expclr.experiments.tuning import tune
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--data", "machine", "--budget", "smoke", "--device", "cpu", "--seeds", "2"]
@@ -114,3 +115,14 @@ def test_the_command_file_packs_even_what_a_broken_run_left(tmp_path):
 def test_data_that_are_not_there_are_named_before_anything_runs(tmp_path):
     with pytest.raises(DataError, match=r"uci_har\.npz"):
         Slice(tmp_path / "work", tmp_path / "out", npz=tmp_path, device="cpu").run(["uci_har"])
+
+
+def test_a_fresh_machine_goes_on_from_the_choices_of_the_package(tmp_path, npz, monkeypatch):
+    kept = tmp_path / "kept"
+    words = {"budget": "smoke", "device": "cpu", "npz": npz, "rates": (1e-3, 1e-2)}
+    tune("machine", systems=("simclr",), out=tmp_path / "t", choices=kept, per_group=4, **words)
+    monkeypatch.setattr("expclr.experiments.slices.KEPT", kept)
+    assert slice_of(tmp_path, npz, "fresh", "--stages", "labels", "--systems", "simclr") == 0
+    trials = read_results(tmp_path / "fresh-out" / "tuning.jsonl").records
+    modes = [r["run"]["mode"] for r in trials]
+    assert (modes.count("U"), modes.count("SS")) == (1, 4)  # U: what labels go on from

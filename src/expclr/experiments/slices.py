@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from expclr.errors import ConfigError, DataError
+from expclr.experiments.choices import HERE as KEPT
 from expclr.experiments.paper import LEARNING_RATES
 from expclr.experiments.reproduce import reproduce
 from expclr.experiments.store import Store
@@ -83,6 +84,12 @@ class Slice:
             shutil.copytree(self.work / "choices", self.out / "choices", dirs_exist_ok=True)
 
     def _take_up(self) -> None:
+        """Go on from what is held, and from the choices that the package keeps."""
+        for file in sorted(KEPT.glob("*.yaml")):
+            there = self.work / "choices" / file.name
+            if not there.exists():
+                there.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, there)
         for kind in KINDS if self.held else ():
             for file in sorted(self.held.glob(f"**/{kind}*.jsonl")):  # type: ignore[union-attr]
                 Store(self.work / kind).merge([file])
