@@ -39,9 +39,11 @@ def test_no_result_was_chosen_by_test_windows():
     assert {r["run"]["part"] for r in trials} == {"validation"}
     assert {r["run"]["part"] for r in results} == {"test"}
     for budget in ("cpu", "gpu"):
-        of = [{r["data"] for r in records if r["budget"] == budget} for records in (trials, results)]
-        assert of[0] == of[1]
-        assert len(of[0]) == 1
+        read, chosen = (
+            {r["data"] for r in records if r["budget"] == budget} for records in (results, trials)
+        )
+        assert read == chosen
+        assert len(read) == 1
 
 
 @pytest.mark.parametrize("budget", ["cpu", "gpu"])
