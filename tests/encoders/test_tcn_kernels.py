@@ -12,7 +12,8 @@ if not torch.cuda.is_available():
 pytest.importorskip("triton", reason="Triton comes with torch for CUDA")
 
 from expclr.encoders import TCN, tcn_matmul
-from expclr.encoders.tcn_kernels import convolved, stepped
+from expclr.encoders.tcn_kernels import convolved
+from expclr.engine.adam_kernel import stepped
 from expclr.engine.stacked import BETAS, EPSILON, _adam
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

@@ -14,7 +14,8 @@ from expclr.encoders.convolutions import (
     time_before_channels,
 )
 from expclr.encoders.masks import MaskedBatchNorm, pool, real_steps
-from expclr.encoders.tcn_matmul import has_kernels, tcn_as_products
+from expclr.encoders.tcn_matmul import tcn_as_products
+from expclr.engine import has_kernels
 from expclr.errors import ConfigError
 
 __all__ = ["TCN", "can_be_products"]

@@ -8,7 +8,6 @@ become a grouped one, which is slow. On a GPU with Triton each is one kernel (``
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -17,17 +16,9 @@ from torch.nn import functional
 
 from expclr.encoders.convolutions import WeightNormConvolution
 from expclr.encoders.masks import POOLINGS, real_steps
+from expclr.engine import has_kernels
 
-__all__ = ["has_kernels", "tcn_as_products"]
-
-HAS_TRITON = find_spec("triton") is not None
-IN_KERNELS = (torch.float32, torch.bfloat16, torch.float16)
-
-
-def has_kernels(x: Tensor) -> bool:
-    """Whether there are kernels for windows of that type and on that device."""
-    known = x.device.type == "cuda" and x.dtype in IN_KERNELS and HAS_TRITON
-    return known and not torch.compiler.is_exporting()
+__all__ = ["tcn_as_products"]
 
 
 def tcn_as_products(

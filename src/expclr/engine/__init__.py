@@ -2,7 +2,7 @@
 
 from expclr.engine.adam import adam, set_lr
 from expclr.engine.capture import CapturedEpoch, CaptureError
-from expclr.engine.device import resolve_device, seeded
+from expclr.engine.device import has_kernels, resolve_device, seeded
 from expclr.engine.ranks import average_gradients, gather, rank_of, share_of_rank
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "adam",
     "average_gradients",
     "gather",
+    "has_kernels",
     "rank_of",
     "resolve_device",
     "seeded",

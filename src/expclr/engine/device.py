@@ -1,15 +1,20 @@
-"""The device by its name, and random numbers that depend on seeds alone."""
+"""The device by its name, what it has kernels for, random numbers that depend on seeds alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 import torch
+from torch import Tensor
 
 from expclr.errors import ConfigError
 
-__all__ = ["resolve_device", "seeded"]
+__all__ = ["has_kernels", "resolve_device", "seeded"]
+
+HAS_TRITON = find_spec("triton") is not None
+IN_KERNELS = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def resolve_device(device: str) -> torch.device:
@@ -29,6 +34,12 @@ def _checked(name: str) -> torch.device:
         reason = str(error).splitlines()[0]
         raise ConfigError(f"device {name!r} cannot be used ({reason}): try 'auto'") from error
     return device
+
+
+def has_kernels(x: Tensor) -> bool:
+    """Whether kernels of our own can compute with numbers of that type on that device."""
+    known = x.device.type == "cuda" and x.dtype in IN_KERNELS and HAS_TRITON
+    return known and not torch.compiler.is_exporting()
 
 
 @contextmanager

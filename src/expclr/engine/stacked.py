@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from expclr.encoders.tcn_matmul import has_kernels
+from expclr.engine.device import has_kernels
 
 __all__ = ["Stack", "blueprint"]
 
@@ -108,7 +108,7 @@ def _adam_of(weights: Tensor) -> Callable[..., None]:
     """One pass over the weights where there is a kernel for it."""
     if not has_kernels(weights):
         return _adam
-    from expclr.encoders.tcn_kernels import stepped
+    from expclr.engine.adam_kernel import stepped
 
     return partial(stepped, betas=BETAS, epsilon=EPSILON)
 
