@@ -2,8 +2,8 @@
 """A TCN's convolution on a GPU, many models at once: bias, ReLU and dropout in the same pass.
 
 What limits a narrow network there is how often its activations are read and written, and how many
-kernels a step starts: each convolution is one kernel forward and three backward, however many models.
-Needs Triton, which comes with torch for CUDA.
+kernels a step starts: each convolution is one of them forward and three backward, for any number of
+models. Needs Triton, which comes with torch for CUDA.
 """
 
 from __future__ import annotations
