@@ -109,7 +109,16 @@ def split_lines(name: str, split: str, rows: list[Row]) -> list[str]:
     if split in ("fold", "inner"):
         over += ", errors over folds"
     head = f"**{name}**, {READ[split]}: {what} in %, {over}."
-    return [head, "", *table(rows, metric), ""]
+    return [head, "", *table(rows, metric), "", *fewer_seeds(rows, seeds)]
+
+
+def fewer_seeds(rows: list[Row], seeds: int) -> list[str]:
+    """Which systems have not been measured with all seeds."""
+    found: dict[str, set[int]] = {}
+    for row in rows:
+        found.setdefault(row["system"], set()).add(row["seed"])
+    told = [f"{name} {len(of_one)}" for name, of_one in found.items() if len(of_one) < seeds]
+    return [f"Fewer seeds: {', '.join(told)}.", ""] if told else []
 
 
 def table(rows: list[Row], metric: str) -> list[str]:
