@@ -1,11 +1,14 @@
 """ExpCLR's loss over large batches, all pairs at once and by blocks; and losses beside peers'.
 
     OMP_NUM_THREADS=1 python benchmarks/loss.py --out benchmarks/results/loss_cpu.json
-    python benchmarks/loss.py --sizes 64 512 4096 16384 32768 --dense 16384 --out ...   # on a GPU
+    python benchmarks/loss.py --device cuda --sizes 64 512 4096 16384 32768 --dense 16384 \
+        --blocks 22 23 24 --tiles 128,64,32,8,4 128,128,32,8,3 64,64,32,4,4 --out ...
 
 Random embeddings (n, 100) and features (n, 561); forward and backward together. "naive" is the
 formula written down with torch.cdist in its default mode (products of matrices in float32): fast,
-and wrong for small distances; "all pairs" is the library's loss with ``streamed=False``. Peers are
+and wrong for small distances; "all pairs" is the library's loss with ``streamed=False``. On a GPU
+"streamed" is kernels; "blocks" are what takes their place elsewhere, "tiles" sizes for the kernels
+(rows, columns, values at a time, warps, stages). Peers are
 pytorch-metric-learning's losses on the same embeddings with ten classes, where it is installed;
 values are compared, too, where both state the same formula. Milliseconds are of the processor on a
 CPU, by the clock on a GPU; memory is the growth besides the inputs.
@@ -96,9 +99,34 @@ def over_blocks(n: int, powers: list[int], device: torch.device) -> dict[int, An
     return results
 
 
-def errors(n: int, device: torch.device) -> dict[str, float]:
-    """How far each gradient is from the same formula in float64, relative."""
+def over_tiles(n: int, sizes: list[str], device: torch.device) -> dict[str, Any]:
+    """The streamed loss of n rows by kernels whose tiles have these sizes."""
+    if not sizes:
+        return {}
+    from expclr.methods import streamed_tiles
+
+    names = ("ROWS", "COLUMNS", "INNER", "WARPS", "STAGES")
+    usual = {name: getattr(streamed_tiles, name) for name in names}
     z, features, _ = inputs(n, device)
+    results = {}
+    for given in sizes:
+        for name, value in zip(names, given.split(","), strict=True):
+            setattr(streamed_tiles, name, int(value))
+        results[given] = measured(WAYS["streamed"], z, features)
+        print("tiles", given, results[given], flush=True)
+    for name, value in usual.items():
+        setattr(streamed_tiles, name, value)
+    return results
+
+
+def errors(n: int, device: torch.device, *, tight: float = 1.0) -> dict[str, float]:
+    """How far each gradient is from the same formula in float64, relative.
+
+    ``tight`` is how far embeddings are from those of their class, beside how far classes are.
+    """
+    z, features, labels = inputs(n, device)
+    if tight < 1:
+        z = (z[:CLASSES][labels] + tight * z).detach().requires_grad_()
     wide = z.detach().double().requires_grad_()
     (exact,) = torch.autograd.grad(WAYS["all pairs"](wide, features), wide)
     found = {}
@@ -157,6 +185,7 @@ def main() -> None:
     parser.add_argument("--dense", type=int, default=4096, help="rows up to which pairs are held")
     parser.add_argument("--peers", type=int, nargs="*", default=[64, 512])  # NT-Xent theirs: n³
     parser.add_argument("--blocks", type=int, nargs="*", default=[], help="powers of 2")
+    parser.add_argument("--tiles", nargs="*", default=[], help="sizes for the kernels")
     options = parser.parse_args()
     device = resolve_device(options.device)
     results = {
@@ -166,7 +195,11 @@ def main() -> None:
         "ways": over_sizes(options.sizes, options.dense, device),
         "blocks": {"n": max(options.sizes)}
         | over_blocks(max(options.sizes), options.blocks, device),
+        "tiles": {"n": max(options.sizes)} | over_tiles(max(options.sizes), options.tiles, device),
         "gradient_errors": {"n": 512, **errors(512, device)},
+        "gradient_errors_of_tight_groups": {
+            tight: errors(512, device, tight=tight) for tight in (0.1, 0.01, 0.001)
+        },
         "peers": beside_peers(options.peers, device),
     }
     write(options.out, results)

@@ -13,6 +13,7 @@ pytest.importorskip("triton", reason="Triton comes with torch for CUDA")
 
 from expclr.methods import ExpCLRLoss, QuadraticLoss, streamed
 
+pytestmark = pytest.mark.filterwarnings("ignore:Conversion of an array")  # of the interpreter
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SETTINGS = [
     {},
@@ -181,3 +182,32 @@ def test_half_precision_is_measured_in_its_own_digits():
     assert gradient.dtype == torch.float16
     torch.testing.assert_close(value, expected[0])
     torch.testing.assert_close(gradient, expected[1].half())
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE == "cpu", reason="a CUDA graph needs a GPU")
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_a_graph_holds_them(missing):
+    z, features = _data(600, 100, 561, missing=missing)
+    loss = ExpCLRLoss(streamed=True)
+    expected = _value_and_gradient(loss, z, features)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = _value_and_gradient(loss, z, features)
+    graph.replay()
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE == "cpu", reason="tensor cores are those of a GPU")
+def test_tensor_cores_keep_the_digits(monkeypatch):
+    monkeypatch.undo()
+    z, features = _data(3000, 100, 561)
+    loss = ExpCLRLoss(streamed=True)
+    assert streamed.has_kernels(z, features, loss.formula(1.0))
+    found = [_value_and_gradient(loss, z, features) for _ in range(2)]
+    assert torch.equal(found[0][1], found[1][1])
+    wide = z.detach().double().requires_grad_()
+    value, gradient = _value_and_gradient(ExpCLRLoss(streamed=False), wide, features)
+    torch.testing.assert_close(found[0][0].double(), value, rtol=1e-5, atol=0)
+    assert (found[0][1] - gradient).norm() < 1e-5 * gradient.norm()

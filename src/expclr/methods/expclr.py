@@ -61,7 +61,7 @@ class ExpCLRLoss(QuadraticLoss):
         self.tau = tau
 
     def forward(self, z: Tensor, target: Tensor) -> Tensor:
-        if self.streams(len(z), z.device.type):
+        if self.streams(len(z)):
             return streamed_loss(z, target, self.formula(self.tau))
         return soft_maximum(*self.pair_losses(z, target), self.tau)
 

@@ -18,8 +18,7 @@ from expclr.methods.streamed import Formula, streamed_loss
 
 __all__ = ["QuadraticLoss"]
 
-STREAM_FROM = 4096  # rows: below, all pairs take under a gigabyte
-STREAM_FROM_ON_CPU = 512  # where blocks are quicker, too
+STREAM_FROM = 512  # rows from which blocks are quicker, on a GPU and on a CPU
 
 
 class QuadraticLoss(Method):
@@ -35,7 +34,7 @@ class QuadraticLoss(Method):
         Divide each embedding distance by its row's mean; "detach" sends no gradient through it.
     streamed : True, False or "auto"
         Compute the pairs block by block, in memory that grows with the batch and not with its
-        square; "auto" does so from 4096 rows on, on a CPU from 512.
+        square; "auto" does so from 512 rows on.
 
     Examples
     --------
@@ -82,14 +81,13 @@ class QuadraticLoss(Method):
         delta = self.delta if type(self).pair_loss is QuadraticLoss.pair_loss else None
         return Formula(self.pair_loss, self.similarity, self.normalize, tau, delta)
 
-    def streams(self, rows: int, device: str = "cuda") -> bool:
+    def streams(self, rows: int) -> bool:
         """Whether a batch of so many rows is computed block by block."""
         if self.similarity.scaling == "median":
             return False
-        least = STREAM_FROM_ON_CPU if device == "cpu" else STREAM_FROM
-        return rows >= least if self.streamed == "auto" else bool(self.streamed)
+        return rows >= STREAM_FROM if self.streamed == "auto" else bool(self.streamed)
 
     def forward(self, z: Tensor, target: Tensor) -> Tensor:
-        if self.streams(len(z), z.device.type):
+        if self.streams(len(z)):
             return streamed_loss(z, target, self.formula())
         return weighted_mean(*self.pair_losses(z, target))

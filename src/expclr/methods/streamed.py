@@ -17,7 +17,7 @@ from expclr.methods.streamed_sums import sums_of
 
 __all__ = ["Formula", "streamed_loss"]
 
-BLOCK = 1 << 23  # pairs looked at in one go: some ten tensors of 32 MB
+BLOCK = 1 << 23  # pairs looked at in one go: twice as many take over a gigabyte of a GPU
 BLOCK_ON_CPU = 1 << 20  # which its caches nearly hold
 WIDEST = 256  # values of an embedding in a kernel: its gradient stays in registers
 MOST_NUMBERS = 1 << 30  # of a table in a kernel, which counts them in 32 bits

@@ -169,12 +169,18 @@ def _store_gradient(high, low, gradient, row, weight, drawn, part, length, WIDTH
 
 @triton.jit
 def _expm1(u):
-    """Of numbers from -1 to 0, to the last digit."""
+    """Of numbers from -1 to 0, to the last digit: the series to the eleventh power."""
     u = tl.maximum(u, -1.0)
-    series = 1 + u / 11
-    for k in tl.static_range(10, 1, -1):
-        series = 1 + u / k * series
-    return u * series
+    series = u * (1 / 39916800) + 1 / 3628800
+    series = series * u + 1 / 362880
+    series = series * u + 1 / 40320
+    series = series * u + 1 / 5040
+    series = series * u + 1 / 720
+    series = series * u + 1 / 120
+    series = series * u + 1 / 24
+    series = series * u + 1 / 6
+    series = series * u + 1 / 2
+    return u * (series * u + 1)
 
 
 @triton.jit
@@ -215,31 +221,35 @@ def pulled(
             z_high, z_low, z_lengths, z_columns, z_high, z_high, z_high,
             row, column, n, length, z_values, E, E_INNER, False, E_DIRECT,
         )  # fmt: skip
-        D = tl.sqrt(squared)
+        D = tl.where(counts, tl.sqrt(squared), -1.0)  # which keeps the mask without its registers
         per_other = 1 / tl.load(mu + column)[None, :]
         own, other = D * per_mu - wanted, D * per_other - wanted
-        L = own * own
-        slope, slope_other = own * per_mu, other * per_other
         if SOFT:
-            highest = tl.max(tl.max(tl.where(counts, tl.maximum(L, other * other), 0.0), 1), 0)
-            highest = tl.maximum(top, highest)
-            down = tl.exp((top - highest) * per_tau)
-            u = (L - highest) * per_tau
-            pull = tl.where(counts, tl.exp(u), 0.0)
-            pull_other = tl.where(counts, tl.exp((other * other - highest) * per_tau), 0.0)
-            near = tl.maximum((top - highest) * per_tau, -1.0)
-            expm1s = down * expm1s + total * _expm1(near)
-            expm1s += tl.sum(tl.sum(tl.where(counts, _expm1(u), 0.0), 1), 0)
-            exps = down * exps + tl.sum(tl.sum(pull, 1), 0)
-            least = tl.minimum(least, tl.min(tl.min(tl.where(counts, L, float("inf")), 1), 0))
-            drawn, weight, through = drawn * down, weight * down, through * down
-            slope, slope_other, top = slope * pull, slope_other * pull_other, highest
+            most = tl.maximum(tl.abs(own), tl.abs(other))
+            most = tl.max(tl.max(tl.where(D >= 0, most, 0.0), 1), 0)
+            highest = tl.maximum(top, most * most)
+            near = (top - highest) * per_tau
+            expm1s = tl.exp(near) * expm1s + total * _expm1(near)
+            exps, drawn = exps * tl.exp(near), drawn * tl.exp(near)
+            weight, through = weight * tl.exp(near), through * tl.exp(near)
+            top = highest
+            u = (own * own - top) * per_tau
+            expm1s += tl.sum(tl.sum(tl.where(D >= 0, _expm1(u), 0.0), 1), 0)
+            pull = tl.where(D >= 0, tl.exp(u), 0.0)
+            exps += tl.sum(tl.sum(pull, 1), 0)
+            L = tl.where(D >= 0, own * own, float("inf"))
+            least = tl.minimum(least, tl.min(tl.min(L, 1), 0))
+            c = own * per_mu * pull
+            through += tl.sum(c * D, 1)
+            u = (other * other - top) * per_tau
+            c += other * per_other * tl.where(D >= 0, tl.exp(u), 0.0)
         else:
-            exps += tl.sum(tl.sum(tl.where(counts, L, 0.0), 1), 0)
-            slope, slope_other = tl.where(counts, slope, 0.0), tl.where(counts, slope_other, 0.0)
-        total += tl.sum(tl.sum(tl.where(counts, 1.0, 0.0), 1), 0)
-        through += tl.sum(slope * D, 1)
-        c = tl.where(D > 0, (slope + slope_other) / tl.where(D > 0, D, 1.0), 0.0)
+            exps += tl.sum(tl.sum(tl.where(D >= 0, own * own, 0.0), 1), 0)
+            c = tl.where(D >= 0, own * per_mu, 0.0)
+            through += tl.sum(c * D, 1)
+            c += tl.where(D >= 0, other * per_other, 0.0)
+        total += tl.sum(tl.sum(tl.where(D >= 0, 1.0, 0.0), 1), 0)
+        c = tl.where(D > 0, c / tl.where(D > 0, D, 1.0), 0.0)
         weight, drawn = _drawn(c, weight, drawn, z_high, z_low, column, E)
     _store_gradient(z_high, z_low, gradient, row, weight, drawn, part, length, E)
     tl.store(moved + part * length + row, through)

@@ -111,12 +111,10 @@ def _pulled(
     if tau is None:
         return gradient.sum(0), moved.sum(0), Mean.merged(exps, total)
     sums = SoftMaximum.merged(tau, top, exps, expm1s, total, least)
-    weight = ((top - sums.top) / tau).exp().repeat_interleave(tiles.rows, 1).float()
-    return (
-        gradient.mul_(weight[:, :, None]).sum(0),
-        moved.mul_(weight).sum(0),
-        sums,
-    )
+    weight = ((top - sums.top) / tau).exp().float()[:, :, None]
+    moved.unflatten(1, (-1, tiles.rows)).mul_(weight)
+    gradient.unflatten(1, (-1, tiles.rows)).mul_(weight[..., None])
+    return gradient.sum(0), moved.sum(0), sums
 
 
 def _through_mean(table: Table, slopes: Tensor) -> Tensor:
