@@ -189,6 +189,15 @@ def rocket(found: dict[str, Any]) -> str:
     )
 
 
+def rocket_accuracy(found: dict[str, Any]) -> str:
+    rows = []
+    for name, row in found["accuracy"]["results"].items():
+        scores = [row.get(share) for share in ("0.05", "0.2", "1.0")]
+        means = [f"{sum(of) / len(of):.1f}%" if of else "–" for of in scores]
+        rows.append([name, f"{row['features']:,}", *means])
+    return _table(["transform, then ridge", "features", "5% of labels", "20%", "100%"], rows)
+
+
 def machine(found: dict[str, Any]) -> str:
     told = found["machine"]
     return (
@@ -240,6 +249,7 @@ BLOCKS: dict[str, Callable[[Path], str]] = {
     "uci_har, test": _of("uci_har_cpu.json", uci_har),
     "probes on a gpu": _of("probes_gpu.json", probes),
     "random convolutions": _of("rocket.json", rocket),
+    "accuracy of random convolutions": _of("rocket.json", rocket_accuracy),
     "bench on a cpu": lambda _: reference("cpu"),
     "bench on a gpu": lambda _: reference("cuda"),
 }
