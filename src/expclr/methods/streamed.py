@@ -46,10 +46,10 @@ def streamed_loss(
     other. There, distances are products of matrices in float64, where the cancellation that makes
     float32 wrong near 0 is below float32's own rounding.
 
-    Kernels measure embeddings in 22 bits, relative to their distance from the mean of all, and
-    pairs nearer than a tenth of that anew in 24. Two rows at a distance of 1e-4 of it still pull
-    at each other with an error of some 1e-3: that the rows are rounded to so many digits, blocks
-    have in common with kernels.
+    Both see embeddings in about as many digits as float32 has, counted from the mean of all: where
+    rows come in groups as narrow as 1e-2 of what is between them, the gradient is right to about
+    1e-5 of its norm, and to less in proportion where they are narrower. (All pairs at once, with
+    ``streamed=False``, have no such limit.)
     """
     found: tuple[Tensor, Tensor] = _Streamed.apply(z, features, formula, block)
     return found[0]
@@ -114,11 +114,12 @@ def has_kernels(z: Tensor, features: Tensor, formula: Formula) -> bool:
 @cache
 def _holds_tiles(device: torch.device) -> bool:
     """Whether Triton is there, and a multiprocessor's own memory as large as the kernels ask."""
-    found = torch.cuda.get_device_properties(device)
-    return (
-        find_spec("triton") is not None
-        and getattr(found, "shared_memory_per_block_optin", 0) >= SHARED_MEMORY
-    )
+    if find_spec("triton") is None:
+        return False
+    from triton.runtime import driver
+
+    found = driver.active.utils.get_device_properties(device.index)
+    return bool(found["max_shared_mem"] >= SHARED_MEMORY)
 
 
 def _may_be_missing(features: Tensor, similarity: FeatureSimilarity) -> bool:

@@ -37,8 +37,7 @@ def loss_and_gradient(
     z: Tensor, features: Tensor, formula: Formula, *, missing: bool
 ) -> tuple[Tensor, Tensor]:
     """The loss, and its gradient by z (n, e); ``missing`` if a feature may be NaN."""
-    n, delta = len(z), formula.delta
-    assert delta is not None
+    n = len(z)
     embedded = Table.of(z, max(16, triton.next_power_of_2(z.shape[1])))
     measured = Table.of(features, 64 * triton.cdiv(features.shape[1], 64), missing=missing)
     largest = _largest(measured) / measured.unit
@@ -97,7 +96,7 @@ def _pulled(
     kernels.pulled[tiles.grid](
         *(*z.pointers, *features.pointers, *features.of_missing, mu, 1 / scale),
         *(gradient, moved, found, z.rows, z.length, z.values, features.values, *tiles.sizes),
-        *(formula.delta, 1.0 if tau is None else 1 / tau),
+        *(float(formula.delta or 0), 1.0 if tau is None else 1 / tau),
         E=width,
         E_INNER=min(INNER, width),
         E_DIRECT=z.values <= FEW,
