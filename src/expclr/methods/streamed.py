@@ -124,7 +124,10 @@ def _holds_tiles(device: torch.device) -> bool:
 
 def _may_be_missing(features: Tensor, similarity: FeatureSimilarity) -> bool:
     """Whether to look for missing features; a graph that is captured must not ask the device."""
-    if features.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+    if features.device.type == "cuda" and (
+        torch.cuda.is_current_stream_capturing()
+        or torch.cuda.get_sync_debug_mode()  # the step before the capture, which must not either
+    ):
         return not similarity.whole
     return bool(features.isnan().any())
 
