@@ -8,6 +8,7 @@ models. Needs Triton, which comes with torch for CUDA.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -17,8 +18,7 @@ from torch import Tensor
 
 __all__ = ["convolved"]
 
-CONVOLVE = {"num_warps": 4, "num_stages": 3}
-TO_WEIGHTS = {"num_warps": 4, "num_stages": 3}
+WARPS, STAGES = 4, 3  # of a tile: its threads, and how many parts of it are under way at once
 ROWS = 128  # that a gradient of weights takes at a time
 PROGRAMS = 1024  # that sum up a gradient of weights: several for each multiprocessor
 
@@ -202,7 +202,6 @@ class _Convolved(torch.autograd.Function):
             *(b * after, before, after, c, n, stride, dilation),
             *(1, taps * c, weight.stride(0), bias.stride(0), scale.stride(0)),
             **_settings(x, taps, rows, c, n),
-            **CONVOLVE,
             ACTIVE=True,
             BACK=False,
             SCALED=scaled,
@@ -274,7 +273,6 @@ def _input_gradient(inner: Tensor, x: Tensor, weight: Tensor, stride: int, dilat
         *(b * before, after, before, n, c, stride, dilation),
         *(taps * c, 1, weight.stride(0), 0, 0),
         **_settings(x, taps, rows, n, c),
-        **CONVOLVE,
         ACTIVE=False,
         BACK=True,
         SCALED=False,
@@ -301,7 +299,6 @@ def _weight_gradient(
         *(x, inner, sums),
         *(total, share, before, after, c, n, stride, dilation),
         **settings,
-        **TO_WEIGHTS,
     )
     weights, biases = sums.sum(1).split([n * taps * c, n], dim=1)
     return weights.unflatten(1, (n, taps, c)), biases
@@ -329,4 +326,21 @@ def _settings(x: Tensor, taps: int, rows: int, c: int, n: int) -> dict[str, Any]
         "IN": _tile(c),
         "OUT": _tile(n),
         "PRECISION": "tf32x3" if x.dtype == torch.float32 else "tf32",
+        "num_warps": WARPS,
+        "num_stages": _stages(max(rows, 64) * (_tile(c) + _tile(n)) * x.element_size(), x.device),
     }
+
+
+def _stages(bytes_each: int, device: torch.device) -> int:
+    """As many as a multiprocessor's own memory holds."""
+    if device.type != "cuda":
+        return STAGES
+    return max(1, min(STAGES, int(0.9 * _shared_memory(device) / bytes_each)))
+
+
+@cache
+def _shared_memory(device: torch.device) -> int:
+    """Bytes that a block of threads may have."""
+    from triton.runtime import driver
+
+    return int(driver.active.utils.get_device_properties(device.index)["max_shared_mem"])

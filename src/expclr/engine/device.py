@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 
 import torch
@@ -39,7 +40,13 @@ def _checked(name: str) -> torch.device:
 def has_kernels(x: Tensor) -> bool:
     """Whether kernels of our own can compute with numbers of that type on that device."""
     known = x.device.type == "cuda" and x.dtype in IN_KERNELS and HAS_TRITON
-    return known and not torch.compiler.is_exporting()
+    return known and _has_tensor_cores(x.device) and not torch.compiler.is_exporting()
+
+
+@cache
+def _has_tensor_cores(device: torch.device) -> bool:
+    """Whether it multiplies bfloat16 and parts of float32 quickly: Ampere and later."""
+    return torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 @contextmanager
