@@ -221,7 +221,7 @@ def pulled(
             z_high, z_low, z_lengths, z_columns, z_high, z_high, z_high,
             row, column, n, length, z_values, E, E_INNER, False, E_DIRECT,
         )  # fmt: skip
-        D = tl.where(counts, tl.sqrt(squared), -1.0)  # which keeps the mask without its registers
+        D = tl.where(counts, tl.sqrt(squared), -1e-30)  # so the mask takes no registers
         per_other = 1 / tl.load(mu + column)[None, :]
         own, other = D * per_mu - wanted, D * per_other - wanted
         if SOFT:
@@ -233,7 +233,7 @@ def pulled(
             exps, drawn = exps * tl.exp(near), drawn * tl.exp(near)
             weight, through = weight * tl.exp(near), through * tl.exp(near)
             top = highest
-            u = (own * own - top) * per_tau
+            u = tl.minimum((own * own - top) * per_tau, 0.0)
             expm1s += tl.sum(tl.sum(tl.where(D >= 0, _expm1(u), 0.0), 1), 0)
             pull = tl.where(D >= 0, tl.exp(u), 0.0)
             exps += tl.sum(tl.sum(pull, 1), 0)
@@ -241,7 +241,7 @@ def pulled(
             least = tl.minimum(least, tl.min(tl.min(L, 1), 0))
             c = own * per_mu * pull
             through += tl.sum(c * D, 1)
-            u = (other * other - top) * per_tau
+            u = tl.minimum((other * other - top) * per_tau, 0.0)
             c += other * per_other * tl.where(D >= 0, tl.exp(u), 0.0)
         else:
             exps += tl.sum(tl.sum(tl.where(D >= 0, own * own, 0.0), 1), 0)
