@@ -1,8 +1,10 @@
-"""The section "Encoder and objective" of docs/choices.md, from the result files."""
+"""The section "Encoder and objective" of docs/choices.md and a table of README.md, from results."""
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from expclr.storage import write_text
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 PAGE = HERE.parent / "docs" / "choices.md"
+README = HERE.parent / "README.md"
 KINDS = ("ours", "cross-entropy", "rocket", "features", "RR features")
 
 ABOUT = """## Encoder and objective
@@ -206,10 +209,58 @@ def auto_lines(name: str, rows: list[Row]) -> list[str]:
     return [*lines, ""]
 
 
+FOR_README = {
+    "ours (rocket), U": "`expclr_plus` on random convolutions, nothing fine-tuned",
+    "ours (rocket), SS": "the same, fine-tuned",
+    "ours (rocket), SS, self-training": "the same, fine-tuned with `self_training=0.95`",
+    "cross-entropy (rocket)": "cross-entropy on the same network",
+    "rocket, ridge": "MiniRocket's transform and ridge regression",
+    "features, logistic regression (needs features)": "the expert features themselves",
+}
+
+
+def short() -> list[str]:
+    """What the README shows of uci_har: the paper's row, ours, and what one would use instead."""
+    found = json.loads((RESULTS / "combination_uci_har.json").read_text(encoding="utf-8"))
+    rows = [named(row, found["test"]) for row in found["test"]["rows"]]
+    lines = [f"| trained on uci_har | {' | '.join(f'{share:.0%} labels' for share in SHARES)} |"]
+    lines += ["| --- |" + " ---: |" * len(SHARES)]
+    lines += [f"| ExpCLR, fine-tuned, as the paper has it | {' | '.join(_paper_s())} |"]
+    for system, words in FOR_README.items():
+        cells = []
+        for share in SHARES:
+            of = [r for r in rows if r["system"] == system and r["labels"] == share]
+            of = [r for r in of if r.get("probe") != "1-NN"]
+            cells.append(mean_and_error(values(of, "accuracy")) if of else "")
+        lines.append(f"| {words} | {' | '.join(cells)} |")
+    return lines
+
+
+def _paper_s() -> list[str]:
+    """The paper's own numbers at the same shares of labels, linear classifier."""
+    with (HERE.parent / "src/expclr/experiments/paper_tables.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    wanted = {
+        "table": "semi",
+        "dataset": "har",
+        "method": "ExpCLR",
+        "mode": "SS",
+        "metric": "linear",
+    }
+    of = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+    by_share = {int(row["labels_percent"]): row for row in of}
+    each = [by_share[round(100 * share)] for share in SHARES]
+    return [f"{float(row['mean']):.1f} ± {float(row['stderr']):.1f}" for row in each]
+
+
 def write_page() -> None:
-    """Replace the section where it stands, or put it at the end of the page."""
+    """Replace the section where it stands, or put it at the page's end; and the README's table."""
     text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else "# Choices\n"
     head, found, rest = text.partition("## Encoder and objective")
     after = rest.find("\n## ") if found else -1
     tail = rest[after + 1 :] if after >= 0 else ""
     write_text(PAGE, f"{head.rstrip()}\n\n{section().rstrip()}\n" + (f"\n{tail}" if tail else ""))
+    readme = README.read_text(encoding="utf-8")
+    between = re.compile(r"(<!-- uci_har -->\n).*?(<!-- end of uci_har -->)", re.DOTALL)
+    told = "\n".join(short())
+    write_text(README, between.sub(lambda match: f"{match[1]}{told}\n{match[2]}", readme))

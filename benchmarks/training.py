@@ -5,7 +5,7 @@
 
 Windows of uci_har's shape (9 channels x 128 timepoints, 561 features), drawn at random; the
 paper's TCN (width 64, kernel 3, 8 blocks) and the ExpCLR loss over batches of 64. Each way of
-training is warmed up by one epoch and timed over whole epochs; what it takes to start is told by itself.
+training is warmed up by one epoch and timed over whole epochs; what starting takes is told apart.
 """
 
 from __future__ import annotations
