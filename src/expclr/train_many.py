@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from expclr.batches import order_of
+from expclr.encoders.tcn import can_be_products
 from expclr.engine import CapturedEpoch, CaptureError, seeded
 from expclr.engine.stacked import Stack, blueprint
 from expclr.fast import TrainEpoch
@@ -34,11 +35,11 @@ Outcome = tuple[int, "History | Exception"]
 def train_many(runs: Sequence[Run]) -> Iterator[Outcome]:
     """Train all runs; yield (number, history) or (number, what went wrong) as they finish.
 
-    On CUDA runs of one encoder, method, batch size and number of steps are stacked: they train
-    as one model whose convolutions are batched matrix products, in bfloat16 unless the precision
-    of their schedules is "float32". The others, and all runs elsewhere, train one after the
-    other. Random masks and views are drawn for a whole stack: the same list of runs gives the
-    same results, a shorter list others.
+    On CUDA runs of one encoder (with no convolutions but a TCN's), method, batch size and number
+    of steps are stacked: they train as one model whose convolutions are those of all at once, in
+    bfloat16 unless the precision of their schedules is "float32". The others, and all runs
+    elsewhere, train one after the other. Random masks and views are drawn for a whole stack: the
+    same list of runs gives the same results, a shorter list others.
     """
     for group in _groups(runs):
         yield from _train_group(runs, group)
@@ -93,6 +94,8 @@ def _likeness(run: Run) -> tuple[Any, ...] | None:
     checked = run.validation is not None or run.checkpoint is not None
     if run.device.type != "cuda" or checked or not run.method.trains or len(run.examples) < 2:
         return None
+    if not _gains_by_stacking(run.encoder):
+        return None
     parts = (run.examples.X, *run.examples.others())
     return (
         run.device,
@@ -103,6 +106,14 @@ def _likeness(run: Run) -> tuple[Any, ...] | None:
         blueprint(run.encoder),
         blueprint(run.method),
     )
+
+
+def _gains_by_stacking(encoder: nn.Module) -> bool:
+    """Whether its convolutions are products of matrices: others become grouped ones, slow ones."""
+    tcns = [module for module in encoder.modules() if can_be_products(module)]
+    products = {id(module) for tcn in tcns for module in tcn.modules()}
+    convolutions = [module for module in encoder.modules() if isinstance(module, nn.Conv1d)]
+    return all(id(module) in products for module in convolutions)
 
 
 def train_stacked(runs: Sequence[Run]) -> Iterator[Outcome]:

@@ -6,14 +6,14 @@ import math
 import pytest
 import torch
 
-from expclr.encoders import TCN
+from expclr.encoders import ENCODERS, TCN
 from expclr.encoders.scaled import ScaledEncoder
 from expclr.encoders.tcn_matmul import tcn_as_products
 from expclr.engine import seeded
 from expclr.engine.stacked import blueprint
 from expclr.methods import METHODS
 from expclr.train import DivergedError, Examples, Run, Schedule, train
-from expclr.train_many import train_many, train_stacked
+from expclr.train_many import _gains_by_stacking, train_many, train_stacked
 
 CPU = torch.device("cpu")
 CLOSE = {"rtol": 0.01, "atol": 2e-3}
@@ -130,3 +130,13 @@ def test_taps_that_see_only_padding_are_left_out_of_training(length, strides):
         tcn = TCN(3, 6, width=8, blocks=4, kernel=5, strides=strides, dropout=0.0)
         x = torch.randn(5, 3, length)
     torch.testing.assert_close(tcn.train()(x), tcn.eval()(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "gains"),
+    [("tcn", True), ("rocket", True), ("hybrid", True), ("tstcc", False), ("inception", False)],
+)
+def test_networks_of_other_convolutions_than_a_tcn_s_are_not_stacked(name, gains):
+    assert _gains_by_stacking(ENCODERS[name](3, 12, length=64)) is gains
+    if name == "tcn":
+        assert not _gains_by_stacking(ENCODERS[name](3, 12, length=64, norm="batch"))
