@@ -1,5 +1,6 @@
 import _thread
 import math
+import signal
 import warnings
 
 import numpy as np
@@ -126,6 +127,14 @@ def test_a_damaged_checkpoint_is_named(windows, tmp_path):
         _train(windows, checkpoint=Checkpoint(tmp_path / "c", key="k", resume=True))
 
 
+@pytest.fixture
+def _listening():
+    """Ctrl-C is heard even where the tests run as a background job, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class _Interrupting(ExpCLRLoss):
     """Presses Ctrl-C in the middle of an epoch."""
 
@@ -140,6 +149,7 @@ class _Interrupting(ExpCLRLoss):
         return super().forward(z, target)
 
 
+@pytest.mark.usefixtures("_listening")
 def test_ctrl_c_keeps_the_last_finished_epoch_and_says_how_to_go_on(windows):
     with pytest.warns(TrainingInterrupted, match="after epoch 2 of 5.*max_epochs=2"):
         stopped, history = _train(windows, epochs=5, method=_Interrupting(8))
@@ -148,6 +158,7 @@ def test_ctrl_c_keeps_the_last_finished_epoch_and_says_how_to_go_on(windows):
     assert torch.equal(_weights(stopped), _weights(two))
 
 
+@pytest.mark.usefixtures("_listening")
 def test_ctrl_c_before_the_first_epoch_is_over_stops(windows):
     with pytest.raises(KeyboardInterrupt):
         _train(windows, method=_Interrupting(1))
