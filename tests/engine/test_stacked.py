@@ -85,7 +85,8 @@ def test_a_run_that_diverges_does_not_touch_the_others(windows):
 def test_only_runs_of_one_build_are_stacked(windows):
     first, same = (blueprint(_run("expclr", windows, seed).method) for seed in (0, 1))
     assert first == same
-    assert first != blueprint(_run("expclr", windows, 0, tau=0.5).method)
+    assert first == blueprint(_run("expclr", windows, 0, tau=0.5).method)  # a number may differ
+    assert first != blueprint(_run("expclr", windows, 0, similarity="linear").method)
     assert first != blueprint(_run("quadratic", windows, 0).method)
 
 
@@ -140,3 +141,23 @@ def test_networks_of_other_convolutions_than_a_tcn_s_are_not_stacked(name, gains
     assert _gains_by_stacking(ENCODERS[name](3, 12, length=64)) is gains
     if name == "tcn":
         assert not _gains_by_stacking(ENCODERS[name](3, 12, length=64, norm="batch"))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("expclr", [{"tau": 0.5}, {"tau": 2.0, "delta": 3.0}]),
+        ("simclr", [{"temperature": 0.1}, {"temperature": 0.7}]),
+        ("supcon", [{"temperature": 0.1}, {"temperature": 0.7}]),
+    ],
+)
+def test_numbers_of_a_loss_may_differ_in_a_stack(name, settings, windows):
+    alone = [_run(name, windows, seed, epochs=3, **words) for seed, words in enumerate(settings)]
+    stacked = copy.deepcopy(alone)
+    assert blueprint(stacked[0].method) == blueprint(stacked[1].method)
+    expected = [run.train() for run in alone]
+    for number, history in _stacked(stacked).items():
+        losses = [record["loss"] for record in history]
+        assert losses == pytest.approx([r["loss"] for r in expected[number]], rel=1e-3)
+    for run, words in zip(stacked, settings, strict=True):
+        assert {k: getattr(run.method, k) for k in words} == words

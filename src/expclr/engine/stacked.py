@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from expclr.engine.device import has_kernels
 __all__ = ["Stack", "blueprint"]
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # of Adam, as everywhere
+VARYING = ("base_temperature", "delta", "tau", "temperature")  # the losses of a stack may differ in
 
 Loss = Callable[..., Tensor]  # (model, *tensors of a batch) -> scalar
 
@@ -38,6 +40,7 @@ class Stack:
         self.models = list(models)
         self._one = _LossOf(models[0], loss)
         self._shapes = {k: p.shape for k, p in self._one.named_parameters()}
+        self._numbers = _numbers_that_differ(models)
         self.weights = torch.stack([_flat(model) for model in models]).requires_grad_()
         self.buffers = {
             f"model.{name}": torch.stack([dict(model.named_buffers())[name] for model in models])
@@ -72,12 +75,16 @@ class Stack:
                     buffer.copy_(self.buffers[f"model.{name}"][number])
 
     def _losses(self, weights: Tensor, *batch: Tensor | None) -> Tensor:
-        def one(parts: dict[str, Tensor], buffers: dict[str, Tensor], *rows: Any) -> Any:
-            return functional_call(self._one, parts | buffers, rows)
+        def one(
+            parts: dict[str, Tensor], buffers: dict[str, Tensor], numbers: list[Tensor], *rows: Any
+        ) -> Any:
+            with _set(self._one.model, dict(zip(self._numbers, numbers, strict=True))):
+                return functional_call(self._one, parts | buffers, rows)
 
-        dims = (0, 0, *[None if rows is None else 0 for rows in batch])
+        dims = (0, 0, 0, *[None if rows is None else 0 for rows in batch])
         together: Any = vmap(one, in_dims=dims, randomness="different")
-        losses: Tensor = together(self._parts(weights), self.buffers, *batch)
+        numbers = list(self._numbers.values())
+        losses: Tensor = together(self._parts(weights), self.buffers, numbers, *batch)
         return losses
 
     def _parts(self, weights: Tensor) -> dict[str, Tensor]:
@@ -98,6 +105,31 @@ class _LossOf(nn.Module):
 
     def forward(self, *batch: Tensor) -> Tensor:
         return self.loss(self.model, *batch)
+
+
+def _numbers_that_differ(models: Sequence[nn.Module]) -> dict[tuple[str, str], Tensor]:
+    """(module, name) -> the number of each model, (K,), where they are not all the same."""
+    found = {}
+    for path, module in models[0].named_modules():
+        for name in VARYING:
+            if isinstance(getattr(module, name, None), float):
+                each = [float(getattr(model.get_submodule(path), name)) for model in models]
+                if len(set(each)) > 1:
+                    found[path, name] = torch.tensor(each, device=_flat(models[0]).device)
+    return found
+
+
+@contextmanager
+def _set(model: nn.Module, numbers: Mapping[tuple[str, str], Tensor]) -> Iterator[None]:
+    """The model with other numbers for a while."""
+    before = {at: getattr(model.get_submodule(at[0]), at[1]) for at in numbers}
+    try:
+        for (path, name), number in numbers.items():
+            setattr(model.get_submodule(path), name, number)
+        yield
+    finally:
+        for (path, name), number in before.items():
+            setattr(model.get_submodule(path), name, number)
 
 
 def _flat(model: nn.Module) -> Tensor:
@@ -135,4 +167,8 @@ def blueprint(model: nn.Module) -> tuple[Any, ...]:
 
 
 def _settings(module: nn.Module) -> dict[str, Any]:
-    return {k: v for k, v in vars(module).items() if not k.startswith("_")}
+    return {
+        k: v
+        for k, v in vars(module).items()
+        if not (k.startswith("_") or (k in VARYING and isinstance(v, float)))
+    }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -42,7 +40,7 @@ def cosines(z: Tensor, temperature: float = 1.0) -> Tensor:
         rows = z if z.dtype == torch.float64 else z.float()
         norm = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)
         # Each side has its half of the temperature: one product of all rows instead of two.
-        unit = rows * (1 / (torch.where(norm > 0, norm, 1) * math.sqrt(temperature)))
+        unit = rows * (1 / (torch.where(norm > 0, norm, 1) * temperature**0.5))
         return unit @ unit.transpose(-1, -2)
 
 
