@@ -18,6 +18,7 @@ part() { # name, most seconds, command; what it prints goes to gpu.log, or to th
     local name=$1 most=$2 left=$((MOST - SECONDS)) began=$SECONDS status said
     shift 2
     [[ " $PARTS " == *" ${name%_gpu} "* ]] || return
+    [ -z "${LOG:-}" ] || : >"$OUT/$LOG.log"
     said=$(mktemp)
     if [ "$left" -lt 10 ]; then echo "== $name: no time left" && return; fi
     timeout "$((left < most ? left : most))" "$@" >"$said" 2>&1
@@ -38,7 +39,8 @@ if [ -n "$TINY" ]; then
     bench="smoke=True"
 else
     training=(--counts 1 8 16 64 --methods expclr_plus simclr supcon)
-    loss=(--sizes 64 512 4096 16384 32768 --dense 16384 --blocks 20 21 22 23 24 --peers)
+    loss=(--sizes 64 512 4096 16384 32768 --dense 4096 --blocks 22 23 24 --peers)
+    loss+=(--tiles 128,64,32,8,4 128,128,32,8,3 64,64,32,4,4 128,64,64,8,3)
     embedding=(--windows 65536 --mapped 65536)
     probes=(--runs 30)
     growth=(--largest 16384)
@@ -46,7 +48,8 @@ else
 fi
 
 "$PYTHON" -c 'import torch; print(torch.__version__, torch.cuda.is_available() and torch.cuda.get_device_name())'
-LOG=tests_gpu TAIL=4 part tests_gpu 150 "$PYTHON" -m pytest -m gpu tests/engine/test_gpu.py -v -rs --durations=5 \
+LOG=tests_gpu TAIL=4 part tests_gpu 150 "$PYTHON" -m pytest tests/engine/test_gpu.py tests/encoders/test_tcn_kernels.py \
+    tests/methods/test_streamed_kernels.py tests/test_fixed.py -v -rs --durations=5 \
     -p no:cacheprovider -o addopts= -W default
 part training_gpu 240 "$PYTHON" benchmarks/training.py --device "$DEVICE" "${training[@]}" --out "$OUT/training_gpu.json"
 part loss_gpu 60 "$PYTHON" benchmarks/loss.py --device "$DEVICE" "${loss[@]}" --out "$OUT/loss_gpu.json"
