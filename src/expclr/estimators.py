@@ -41,7 +41,8 @@ __all__ = ["ExpCLR", "RepresentationLearner"]
 
 Learner = TypeVar("Learner")
 Fitting = Generator[Run, History, Learner]
-FittedSpaces = dict[tuple[Any, ...], tuple[FeatureSpace, torch.Tensor]]  # with the coordinates
+# With the coordinates, and what was given: it stays in memory, where its place is its name.
+FittedSpaces = dict[tuple[Any, ...], tuple[FeatureSpace, torch.Tensor, Given]]
 
 
 def _finish(fitting: Fitting[Learner]) -> Learner:
@@ -411,8 +412,8 @@ class RepresentationLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             names = given.windows.feature_names if own else None
             values = space.fit(given.features, feature_names=names).transform(given.features)
             warn_of_empty_rows(values)
-            spaces[key] = space, torch.from_numpy(values)
-        self.feature_space_, targets = spaces[key]
+            spaces[key] = space, torch.from_numpy(values), given
+        self.feature_space_, targets, _ = spaces[key]
         return targets
 
     def _forget(self) -> None:

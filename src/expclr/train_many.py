@@ -55,7 +55,7 @@ def _train_group(
             for at, outcome in train_stacked([runs[number] for number in group]):
                 left.remove(group[at])
                 yield group[at], outcome
-        except (RuntimeError, NotImplementedError) as error:
+        except RuntimeError as error:
             half = len(left) // 2 if is_out_of_memory(error) else 0
             if half and not warned:
                 log.warning("%d runs do not fit into memory at once: fewer at a time", len(group))

@@ -26,7 +26,9 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
 TRAINED = [name for name in METHODS if METHODS[name].trains]
-PLAIN = ()
+# Their losses fall by a sixth at least in steps so small that rounding, which Adam enlarges, stays
+# below the tolerance.
+STEEP = ("quadratic", "logratio", "rkd")
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +79,7 @@ def test_captured_steps_are_the_plain_ones(name, monkeypatch, caplog):
     fast, plain = _run(name), _run(name)
     with caplog.at_level(logging.INFO):
         history = fast.train()
-    assert ("step by step" in caplog.text) == (name in PLAIN), caplog.text
+    assert "step by step" not in caplog.text
     assert _losses(history) == pytest.approx(_losses(_plain(plain, monkeypatch)), rel=1e-5)
 
 
@@ -127,8 +129,8 @@ def test_what_cannot_be_captured_trains_step_by_step_and_says_so(kind, caplog):
 
 @pytest.mark.parametrize("name", [name for name in TRAINED if METHODS[name]().views == 1])
 def test_a_stack_trains_as_its_runs_alone(name):
-    # Adam makes whole steps of gradients that are rounding alone: small steps stay together.
-    alone = [_run(name, seed=seed, dropout=0.0, lr=3e-4, precision="float32") for seed in (0, 1)]
+    lr = 3e-4 if name in STEEP else 3e-3
+    alone = [_run(name, seed=seed, dropout=0.0, lr=lr, precision="float32") for seed in (0, 1)]
     stacked = copy.deepcopy(alone)
     expected = [_losses(run.train()) for run in alone]
     outcomes = dict(train_stacked(stacked))

@@ -29,6 +29,17 @@ def test_learners_fitted_together_equal_those_fitted_alone(windows):
         )
 
 
+def test_a_feature_space_is_fitted_once_for_the_same_features(windows):
+    spaces = [{}, {}, {"feature_space": "whitened"}, {}]
+    learners = [ExpCLR(**SMALL, **words) for words in spaces]
+    others = windows.with_(F=windows.F * 2)
+    dict(fit_many(learners, [windows, windows, windows, others]))
+    first, same, other_space, other_data = (learner.feature_space_ for learner in learners)
+    assert first is same
+    assert first is not other_space
+    assert first is not other_data
+
+
 def test_each_learner_may_have_data_of_its_own(windows):
     half = windows.subset(slice(0, 32))
     learners = [ExpCLR(**SMALL), ExpCLR(**SMALL)]

@@ -29,7 +29,7 @@ SETTINGS = [
 
 @pytest.fixture(autouse=True)
 def _kernels(monkeypatch):
-    monkeypatch.setattr(streamed, "has_kernels", lambda z, features, formula: True)
+    monkeypatch.setattr(streamed, "in_kernels", lambda z, features, formula: True)
 
 
 def _data(n=150, e=20, d=24, *, missing=0.0, seed=0):

@@ -8,13 +8,14 @@ models. Needs Triton, which comes with torch for CUDA.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from expclr.engine import shared_memory
 
 __all__ = ["convolved"]
 
@@ -240,7 +241,7 @@ class _Convolved(torch.autograd.Function):
         ]
         shared = tensors[0].shape[1]  # 1, but for a vmap within a vmap
         if shared != max(v.shape[1] for v in tensors):
-            raise NotImplementedError("models of models")
+            raise RuntimeError("models of models have no kernels: one vmap at a time")
         both = _Convolved.apply(*(v.flatten(0, 1) for v in tensors), *inputs[5:])
         y, whole = (v.unflatten(0, (info.batch_size, shared)) for v in both)
         return (y, whole), (0, 0)
@@ -335,12 +336,4 @@ def _stages(bytes_each: int, device: torch.device) -> int:
     """As many as a multiprocessor's own memory holds."""
     if device.type != "cuda":
         return STAGES
-    return max(1, min(STAGES, int(0.9 * _shared_memory(device) / bytes_each)))
-
-
-@cache
-def _shared_memory(device: torch.device) -> int:
-    """Bytes that a block of threads may have."""
-    from triton.runtime import driver
-
-    return int(driver.active.utils.get_device_properties(device.index)["max_shared_mem"])
+    return max(1, min(STAGES, int(0.9 * shared_memory(device) / bytes_each)))

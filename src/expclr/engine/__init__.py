@@ -2,7 +2,7 @@
 
 from expclr.engine.adam import adam, set_lr
 from expclr.engine.capture import CapturedEpoch, CaptureError
-from expclr.engine.device import has_kernels, resolve_device, seeded
+from expclr.engine.device import has_kernels, resolve_device, seeded, shared_memory
 from expclr.engine.ranks import average_gradients, gather, rank_of, share_of_rank
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "seeded",
     "set_lr",
     "share_of_rank",
+    "shared_memory",
 ]

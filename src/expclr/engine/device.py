@@ -12,9 +12,9 @@ from torch import Tensor
 
 from expclr.errors import ConfigError
 
-__all__ = ["has_kernels", "resolve_device", "seeded"]
+__all__ = ["has_kernels", "resolve_device", "seeded", "shared_memory"]
 
-HAS_TRITON = find_spec("triton") is not None
+HAS_TRITON = find_spec("triton") is not None and torch.version.hip is None
 IN_KERNELS = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -47,6 +47,14 @@ def has_kernels(x: Tensor) -> bool:
 def _has_tensor_cores(device: torch.device) -> bool:
     """Whether it multiplies bfloat16 and parts of float32 quickly: Ampere and later."""
     return torch.cuda.get_device_capability(device) >= (8, 0)
+
+
+@cache
+def shared_memory(device: torch.device) -> int:
+    """Bytes of a GPU that a kernel's block of threads may share; asks Triton."""
+    from triton.runtime import driver
+
+    return int(driver.active.utils.get_device_properties(device.index)["max_shared_mem"])
 
 
 @contextmanager

@@ -40,12 +40,12 @@ class Stack:
         self.models = list(models)
         self._one = _LossOf(models[0], loss)
         self._shapes = {k: p.shape for k, p in self._one.named_parameters()}
-        self._numbers = _numbers_that_differ(models)
         self.weights = torch.stack([_flat(model) for model in models]).requires_grad_()
         self.buffers = {
             f"model.{name}": torch.stack([dict(model.named_buffers())[name] for model in models])
             for name, _ in models[0].named_buffers()
         }
+        self._numbers = _numbers_that_differ(models, self.weights.device)
         self.lr = torch.zeros(len(models), 1, device=self.weights.device)
         self.steps = torch.zeros((), device=self.weights.device)
         self.first, self.second = (torch.zeros_like(self.weights.detach()) for _ in BETAS)
@@ -107,7 +107,9 @@ class _LossOf(nn.Module):
         return self.loss(self.model, *batch)
 
 
-def _numbers_that_differ(models: Sequence[nn.Module]) -> dict[tuple[str, str], Tensor]:
+def _numbers_that_differ(
+    models: Sequence[nn.Module], device: torch.device
+) -> dict[tuple[str, str], Tensor]:
     """(module, name) -> the number of each model, (K,), where they are not all the same."""
     found = {}
     for path, module in models[0].named_modules():
@@ -115,7 +117,7 @@ def _numbers_that_differ(models: Sequence[nn.Module]) -> dict[tuple[str, str], T
             if isinstance(getattr(module, name, None), float):
                 each = [float(getattr(model.get_submodule(path), name)) for model in models]
                 if len(set(each)) > 1:
-                    found[path, name] = torch.tensor(each, device=_flat(models[0]).device)
+                    found[path, name] = torch.tensor(each, device=device)
     return found
 
 

@@ -22,11 +22,12 @@ FORMAT = 1
 WANTED = ("id", "run", "config", "config_hash", "code", "data", "split", "seconds", "metrics")
 # What a number depends on: files and folders of the package.
 SOURCES = (
-    *("arrays.py", "engine", "estimators.py", "examples.py", "fast.py", "fixed.py", "inputs.py"),
-    *("loss.py", "many.py", "train.py", "train_many.py", "windows.py", "encoders", "methods"),
-    *("evaluation/many_logistic.py", "evaluation/many_probes.py", "experiments/untrained.py"),
+    *("arrays.py", "batches.py", "engine", "estimators.py", "examples.py", "fast.py", "fixed.py"),
+    *("inputs.py", "loss.py", "many.py", "self_training.py", "train.py", "train_many.py"),
+    *("windows.py", "encoders", "methods", "experiments/protocol.py", "experiments/untrained.py"),
     *("evaluation/inputs.py", "evaluation/linear_head.py", "evaluation/logistic.py"),
-    *("evaluation/probes.py", "evaluation/scores.py", "experiments/protocol.py"),
+    *("evaluation/many_logistic.py", "evaluation/many_probes.py"),
+    *("evaluation/probes.py", "evaluation/scores.py"),
     *("features/space.py", "features/space_columns.py", "features/space_parts.py"),
 )
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from expclr.engine import has_kernels, shared_memory
 from expclr.methods.pairs import EPSILON, FeatureSimilarity, gaussian, linear, squared
 from expclr.methods.streamed_sums import sums_of
 
@@ -64,7 +63,7 @@ class _Streamed(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         with torch.autocast(z.device.type, enabled=False):
             missing = _may_be_missing(features, formula.similarity)
-            if block is None and has_kernels(z, features, formula):
+            if block is None and in_kernels(z, features, formula):
                 from expclr.methods.streamed_tiles import loss_and_gradient
 
                 loss, gradient = loss_and_gradient(z, features, formula, missing=missing)
@@ -98,28 +97,16 @@ class _Streamed(torch.autograd.Function):
         return (loss, gradient), (0, 0)
 
 
-def has_kernels(z: Tensor, features: Tensor, formula: Formula) -> bool:
+def in_kernels(z: Tensor, features: Tensor, formula: Formula) -> bool:
     """Whether there are kernels for that loss, on that device."""
     return (
-        z.device.type == "cuda"
-        and z.dtype != torch.float64
+        has_kernels(z)
         and formula.delta is not None
         and formula.similarity.function in (linear, squared, gaussian)
         and z.shape[1] <= WIDEST
         and len(z) * features.shape[1] < MOST_NUMBERS
-        and _holds_tiles(z.device)
+        and shared_memory(z.device) >= SHARED_MEMORY
     )
-
-
-@cache
-def _holds_tiles(device: torch.device) -> bool:
-    """Whether Triton is there, and a multiprocessor's own memory as large as the kernels ask."""
-    if find_spec("triton") is None:
-        return False
-    from triton.runtime import driver
-
-    found = driver.active.utils.get_device_properties(device.index)
-    return bool(found["max_shared_mem"] >= SHARED_MEMORY)
 
 
 def _may_be_missing(features: Tensor, similarity: FeatureSimilarity) -> bool:
